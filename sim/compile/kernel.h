@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/ids.h"
+#include "sim/core/quantity.h"
+#include "sim/graph/collective.h"
+#include "sim/graph/graph.h"
+#include "sim/graph/work.h"
+
+namespace sgsim::compile {
+
+/// How the step is executed; decides fusion and the launch behaviour of host and device.
+enum class Execution : std::uint8_t { eager, compiled, cuda_graph };
+
+/// A collective that stands in the graph (inserted by tensor, context or expert parallelism, or captured).
+struct Communication {
+  graph::CollectiveOp op = graph::CollectiveOp::all_reduce;
+  std::string group;  // "tp", "cp", "ep", "dp"
+  Bytes bytes;        // nccl-tests size: the full buffer (all-gather: gathered size, reduce-scatter: input size)
+};
+
+/// One launch on the device: an operator or a fused group. Exactly one of `work` and `communication` is meaningful.
+struct Kernel {
+  std::string name;                 // "mm", "fused_add_rms_norm", as the timeline shows it
+  std::vector<NodeId> nodes;        // operators it covers, of the graph it was made from
+  graph::Work work;
+  bool is_communication = false;
+  Communication communication;
+  graph::Phase phase = graph::Phase::forward;
+  ModuleId module;                  // module of its first compute node
+  std::vector<KernelId> inputs;     // kernels whose results it reads (indices in CompiledGraph::kernels, all smaller)
+  std::vector<graph::ValueRef> saved;  // values it makes that are read by other kernels or saved (for liveness)
+  int host_operators = 1;           // aten calls the eager host dispatches for it (views counted), 1 when compiled
+};
+
+/// Kernels in launch order.
+struct CompiledGraph {
+  graph::OperatorGraph graph;  // after autocast: the graph that `nodes` and `saved` refer to
+  Execution execution = Execution::compiled;
+  std::vector<Kernel> kernels;
+};
+
+}  // namespace sgsim::compile

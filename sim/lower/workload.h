@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/ids.h"
+#include "sim/core/quantity.h"
+#include "sim/cost/estimate.h"
+
+namespace sgsim::lower {
+
+/// What a task is, for accounting and colours.
+enum class TaskKind : std::uint8_t {
+  compute,    // one kernel or a run of kernels launched back to back on one stream
+  collective, // member of a group operation
+  send,       // point-to-point: a group of two, rendezvous as NCCL's
+  receive,
+  copy,       // host-device copy
+  host_sync,  // the host waits for its dependencies before it issues anything later (`.item()`, stream synchronise)
+};
+
+/// Wait until stream `stream` of this rank has finished its first `position` tasks.
+struct Dependency {
+  std::uint16_t stream = 0;
+  std::uint32_t position = 0;
+  auto operator<=>(const Dependency&) const = default;
+};
+
+/// One unit of work of a program. Streams are in order: a task starts when the previous task of its stream has
+/// finished, its dependencies have finished, the host has issued it, and (communication) every member has arrived.
+///
+/// A run of kernels is composed exactly: with the stream and dependencies ready at S and the host at H when it begins
+/// to issue the run, the run ends at max(S + device, H + issue_to_end) and the host is free at H + host.
+/// For one kernel: issue_to_end = host + launch latency + device.
+struct Task {
+  TaskKind kind = TaskKind::compute;
+  std::uint16_t stream = 0;
+  std::uint32_t first_dependency = 0, dependency_count = 0;  // range of Program::dependencies
+  Seconds device;         // device time alone; for communication the transfer time once all have arrived (fast engine)
+  Seconds issue_to_end;   // from host starting to issue to the end, if nothing else holds it back
+  Seconds host;           // host time to issue it
+  std::uint32_t comm = 0; // communication only: index in Program::comms
+  std::uint32_t segment = 0;       // index in Program::segments: which kernels, for timelines and explanations
+  std::int32_t micro_batch = -1;   // -1: not of a micro-batch
+};
+
+/// The kernels behind a task, shared by all tasks that repeat them.
+struct KernelCost {
+  NameId name;              // Program::names
+  std::uint32_t module = 0; // Program::names too: module path
+  cost::Estimate estimate;
+};
+struct Segment {
+  NameId name;                                   // "forward layers 10-19", "all_reduce tp"
+  std::uint32_t first_kernel = 0, kernel_count = 0;  // range of Program::kernels, in launch order
+  std::uint8_t phase = 0;                        // graph::Phase
+  Seconds recompute;                             // share of `device` that is recomputation
+};
+
+/// A communication as a program uses it.
+struct Comm {
+  std::uint16_t slot = 0;          // RankBinding::groups[slot] is the communicator
+  NameId name;                     // "reduce_scatter dp"
+  cost::TransferEstimate transfer; // closed form, with the static share of its links
+  Bytes payload;                   // nccl-tests size
+};
+
+/// What one rank runs. Tasks stand in host issue order. Equal ranks share one program.
+struct Program {
+  std::string name;                       // "stage 3"
+  std::vector<std::string> streams;       // names: "compute", "tp", "dp", "pp send", ...
+  std::vector<Task> tasks;
+  std::vector<Dependency> dependencies;
+  std::vector<Comm> comms;
+  std::vector<Segment> segments;
+  std::vector<KernelCost> kernels;
+  std::vector<std::string> names;
+  /// Slowing while computation and communication run at once on a rank (measured factors, >= 1): the kernels of a
+  /// task advance at 1 / compute_slowdown, the transfer at 1 / transfer_slowdown.
+  double compute_slowdown = 1.0, transfer_slowdown = 1.0;
+};
+
+/// One rank: its program, its GPU, its communicators.
+struct RankBinding {
+  ProgramId program;
+  GpuId gpu;
+  double speed = 1.0;             // compute speed against the profile (slow GPU: < 1)
+  std::vector<GroupId> groups;    // by slot
+};
+
+/// A communicator: members in ring order. The k-th use by each (member, slot) forms the k-th operation; it starts when
+/// the last member arrives and takes the longest `device` among the members' tasks.
+struct Group {
+  std::string kind;               // "tp", "dp", "pp"
+  std::vector<RankId> members;
+};
+
+/// Everything an engine needs for one step of the whole job.
+struct Workload {
+  std::vector<Program> programs;
+  std::vector<RankBinding> ranks;
+  std::vector<Group> groups;
+};
+
+}  // namespace sgsim::lower
