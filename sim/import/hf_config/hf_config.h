@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/graph/graph.h"
+#include "sim/plan/plan.h"
+
+namespace sgsim::import {
+
+/// How a generated graph is written where frameworks differ.
+struct GenerateOptions {
+  std::int64_t micro_batch = 1;    // samples
+  std::int64_t sequence = 0;       // tokens a sample
+  bool flash_attention = true;     // false: batched products, scale, mask, softmax, dropout-free (Megatron before flash)
+  bool causal_mask_tensor = false; // Hugging Face with an explicit mask: attention reads a dense mask
+  bool autocast = true;            // casts around matmuls; false: parameters are already `dtype`
+  graph::DType dtype = graph::DType::bfloat16;
+};
+
+struct HfModel {
+  plan::ModelShape shape;
+  std::string family;              // "llama", "gpt2", "bert", "mixtral"
+  std::string config_json;         // as read
+};
+
+/// Reads a Hugging Face config.json of the llama, gpt2, bert or mixtral family. Throws InputError.
+[[nodiscard]] HfModel read_hf_config(const std::string& path);
+/// The operator graph (forward and backward, loss included) of that model for one micro-batch.
+[[nodiscard]] graph::OperatorGraph generate_graph(const HfModel& model, const GenerateOptions& options);
+/// A captured graph of a model with k layers, its (last) layer repeated so that there are `layers`.
+[[nodiscard]] graph::OperatorGraph stack_layers(const graph::OperatorGraph& captured, int layers);
+
+}  // namespace sgsim::import

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/compile/kernel.h"
+#include "sim/core/diagnostics.h"
+#include "sim/graph/graph.h"
+#include "sim/lower/lower.h"
+#include "sim/plan/plan.h"
+
+namespace sgsim::lower {
+
+/// A trained tensor as one tensor-parallel rank holds it.
+struct ParameterShard {
+  std::string name;              // qualified name in the model
+  std::int64_t elements = 0;     // after tensor-parallel (and expert) division, padding included
+  graph::DType dtype = graph::DType::float32;
+  bool tensor_sharded = false;   // divided over tp; false: replicated (its gradient is reduced over tp under sequence parallel)
+  bool expert = false;           // divided over ep: its gradient is reduced over dp / ep
+  std::uint32_t used_at = 0;     // first forward kernel of the segment that reads it
+  std::uint32_t ready_at = 0;    // backward kernel of the segment after which its gradient is complete
+};
+
+enum class SegmentRole : std::uint8_t { before, layer, after };  // embedding side, a repeated layer, head and loss side
+
+/// A stretch of the model that is scheduled as one: what comes before the layers, one layer, what comes after them.
+/// Kernels of one micro-batch on one tensor-parallel rank, in launch order, tensor-parallel collectives among them.
+struct ModelSegment {
+  std::string name;              // "before", "layer", "after", or the module path where layers differ
+  SegmentRole role = SegmentRole::layer;
+  std::vector<compile::Kernel> forward;
+  std::vector<compile::Kernel> recompute;   // forward kernels run again before the backward pass; empty without recompute
+  std::vector<compile::Kernel> backward;
+  std::vector<ParameterShard> parameters;
+  Bytes boundary;                // activation handed to the next segment (its gradient has the same size)
+  Bytes saved;                   // activations kept from forward to backward, allocator rounding excluded
+  Bytes forward_peak;            // transient bytes above `saved` while the forward kernels run
+  Bytes backward_peak;           // transient bytes above what remains saved while recompute and backward run
+};
+
+/// The model cut into segments; equal layers share one entry.
+struct SegmentedModel {
+  std::vector<ModelSegment> segments;       // distinct ones
+  std::vector<std::uint32_t> order;         // segment index of each position: before, layers..., after
+  std::vector<std::string> modules;         // table of the kernels' ModuleIds
+  Flops model_flops;                        // of one micro-batch, forward and backward, before tensor-parallel division, recomputation excluded
+  std::vector<plan::Note> notes;            // vocabulary padding and the like
+  Diagnostics diagnostics;
+};
+
+/// Shards by tensor parallelism (with or without sequence parallelism), applies recomputation, autocasts, fuses, and cuts
+/// into segments. Depends on tp, cp, ep, sequence_parallel, recompute and execution only: callers cache it across plans.
+[[nodiscard]] SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::ModelShape& model,
+                                           const plan::Plan& plan, const Training& training);
+
+}  // namespace sgsim::lower
