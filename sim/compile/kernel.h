@@ -33,12 +33,17 @@ struct Kernel {
   ModuleId module;                  // module of its first compute node
   std::vector<KernelId> inputs;     // kernels whose results it reads (indices in CompiledGraph::kernels, all smaller)
   std::vector<graph::ValueRef> saved;  // values it makes that are read by other kernels or saved (for liveness)
+  std::vector<graph::ValueRef> reads;  // values it reads from memory: parameters, inputs, and other kernels' `saved`
+  Bytes scratch;                    // results with no value in the graph (partial sums, softmax statistics) that later kernels read
+  std::uint32_t piece = 0;          // compiled piece it belongs to (graph breaks, sim/compile/breaks.h); one launch a piece and phase in a CUDA graph
   int host_operators = 1;           // aten calls the eager host dispatches for it (views counted), 1 when compiled
 };
 
-/// Kernels in launch order.
+/// Kernels in launch order. When compiled, a forward operator that the backward pass recomputes is covered by kernels of
+/// both phases (the partitioner chooses what to save as PyTorch's does: sim/compile/partition.h); use `reads` and `saved`
+/// for liveness, not the operators' arguments.
 struct CompiledGraph {
-  graph::OperatorGraph graph;  // after autocast: the graph that `nodes` and `saved` refer to
+  graph::OperatorGraph graph;  // the graph that was compiled: `nodes`, `reads` and `saved` refer to it
   Execution execution = Execution::compiled;
   std::vector<Kernel> kernels;
 };
