@@ -20,7 +20,9 @@ constexpr std::array kTypes = {
     Entry{DType::int64, "int64", 8, false},          Entry{DType::int32, "int32", 4, false},
     Entry{DType::int16, "int16", 2, false},          Entry{DType::int8, "int8", 1, false},
     Entry{DType::uint8, "uint8", 1, false},          Entry{DType::bool_, "bool", 1, false},
-    Entry{DType::complex64, "complex64", 8, true},
+    Entry{DType::complex64, "complex64", 8, true},   Entry{DType::uint16, "uint16", 2, false},
+    Entry{DType::uint32, "uint32", 4, false},        Entry{DType::uint64, "uint64", 8, false},
+    Entry{DType::complex128, "complex128", 16, true},
 };
 
 const Entry& entry(DType dtype) { return kTypes[static_cast<std::size_t>(dtype)]; }

@@ -1,0 +1,48 @@
+#include "sim/graph/tensor_type.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace sgsim::graph {
+
+std::int64_t TensorType::elements() const {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) count = wrapping_product(count, size);
+  return count;
+}
+
+Bytes TensorType::bytes() const { return Bytes(static_cast<double>(elements()) * size_of(dtype)); }
+
+Dims contiguous_strides(const Dims& shape) {
+  Dims stride(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;) stride[i - 1] = wrapping_product(stride[i], std::max<std::int64_t>(shape[i], 1));
+  return stride;
+}
+
+Dims strides_of(const TensorType& type) { return type.stride.empty() ? contiguous_strides(type.shape) : type.stride; }
+
+TensorType contiguous(Dims shape, DType dtype) { return {.shape = std::move(shape), .dtype = dtype, .stride = {}}; }
+
+TensorType strided(Dims shape, DType dtype, Dims stride) {
+  const Dims row_major = contiguous_strides(shape);
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 1) stride[i] = row_major[i];
+  }
+  if (stride == row_major) stride.clear();
+  return {.shape = std::move(shape), .dtype = dtype, .stride = std::move(stride)};
+}
+
+bool is_contiguous(const TensorType& type) { return type.stride.empty() || type.stride == contiguous_strides(type.shape); }
+
+TensorType absent() { return {.shape = {0}, .dtype = DType::uint8, .stride = {}}; }
+
+bool is_absent(const TensorType& type) { return type == absent(); }
+
+std::string to_text(const TensorType& type) {
+  if (is_absent(type)) return "none";
+  std::string text = fmt::format("{}[{}]", to_text(type.dtype), fmt::join(type.shape, ", "));
+  if (!type.stride.empty()) text += fmt::format(" stride [{}]", fmt::join(type.stride, ", "));
+  return text;
+}
+
+}  // namespace sgsim::graph
