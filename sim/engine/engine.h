@@ -17,6 +17,7 @@ struct Folded {
   std::vector<std::uint32_t> class_of;      // by real rank
 };
 [[nodiscard]] Folded fold(const lower::Workload& workload);
+[[nodiscard]] Folded fold(lower::Workload&& workload);  // moves the programs
 /// Every rank its own class (`--full`).
 [[nodiscard]] Folded unfolded(lower::Workload workload);
 

@@ -7,6 +7,7 @@
 #include "sim/core/ids.h"
 #include "sim/core/quantity.h"
 #include "sim/cost/estimate.h"
+#include "sim/graph/collective.h"
 
 namespace sgsim::lower {
 
@@ -17,7 +18,9 @@ enum class TaskKind : std::uint8_t {
   send,       // point-to-point: a group of two, rendezvous as NCCL's
   receive,
   copy,       // host-device copy
-  host_sync,  // the host waits for its dependencies before it issues anything later (`.item()`, stream synchronise)
+  host_sync,  // the host waits for its dependencies before it issues anything later (`.item()`, stream synchronise): it goes
+              // on, and the task ends, at max(S, H) + host. Like every task it has a place in its stream: give it a stream of
+              // its own unless it shall wait for the earlier tasks of that stream too
 };
 
 /// Wait until stream `stream` of this rank has finished its first `position` tasks.
@@ -64,6 +67,7 @@ struct Comm {
   NameId name;                     // "reduce_scatter dp"
   cost::TransferEstimate transfer; // closed form, with the static share of its links
   Bytes payload;                   // nccl-tests size
+  graph::CollectiveOp op = graph::CollectiveOp::all_reduce;  // of a collective: all members must use the same
 };
 
 /// What one rank runs. Tasks stand in host issue order. Equal ranks share one program.
