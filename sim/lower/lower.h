@@ -11,6 +11,7 @@
 #include "sim/core/diagnostics.h"
 #include "sim/cost/cost.h"
 #include "sim/graph/graph.h"
+#include "sim/lower/stack.h"
 #include "sim/lower/workload.h"
 #include "sim/plan/plan.h"
 
@@ -28,6 +29,7 @@ struct Training {
   bool optimizer_fused = true;     // one multi-tensor kernel against one loop a parameter
   bool clip_gradients = false;     // global norm: a reduction over gradients and a small all-reduce
   compile::Execution execution = compile::Execution::compiled;
+  Stack stack;                     // what the framework does around the plan
 };
 
 /// Everything lowering reads. The graph is one micro-batch on one device, unsharded.

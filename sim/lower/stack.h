@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/core/quantity.h"
+
+namespace sgsim::lower {
+
+/// What frameworks do differently around one and the same plan. The defaults are plain PyTorch 2.x (DDP, FSDP2,
+/// torch.distributed.pipelining); a software stack file overrides them, each with its source.
+struct Stack {
+  /// DDP: size of the bucket that is ready first. PyTorch: kDefaultFirstBucketBytes = 1 MiB
+  /// (torch/csrc/distributed/c10d/reducer.hpp).
+  Bytes first_bucket = Bytes(1048576.0);
+  /// DDP divides every gradient by the world size in a kernel of its own before the all-reduce (reducer.cpp,
+  /// mark_variable_ready_dense). Megatron-LM scales in the loss or in NCCL instead.
+  bool gradient_scale_kernels = true;
+  /// ZeRO-1 reduces gradients by all-reduce (DeepSpeed stage 1 before 0.3.16) instead of reduce-scatter.
+  bool zero1_all_reduce = false;
+  /// Gathers of updated parameters (ZeRO-1, ZeRO-2) run beside the next forward pass (Megatron --overlap-param-gather).
+  bool overlap_parameter_gather = false;
+  /// FSDP reduces gradients in every micro-batch (PyTorch default) or only in the last (set_requires_gradient_sync(False)).
+  bool fsdp_reduce_each_micro_batch = true;
+  /// FSDP's root unit is resharded after forward too (explicit reshard_after_forward=True since PyTorch 2.8).
+  bool fsdp_root_reshards = true;
+  /// FSDP2's copy-in and copy-out kernels around its collectives (FSDP1 gathers into a flat parameter without them).
+  bool fsdp_copy_kernels = true;
+  /// Weight-gradient products accumulate into the gradient buffer (Megatron gradient_accumulation_fusion): no
+  /// accumulation kernels.
+  bool accumulate_in_matmul = false;
+  /// CUDA graph: collectives are captured in the graph; otherwise they end a captured piece.
+  bool nccl_in_graph = true;
+  /// The host waits for the device at the end of every step (`loss.item()`), so that its per-step work is exposed.
+  bool synchronize_each_step = false;
+  /// Pipeline: compute waits for its sends too, and the host for both (Megatron batch_isend_irecv with
+  /// batch_p2p_sync, torch.cuda.synchronize after each exchange).
+  bool pipeline_host_sync = false;
+  /// Tensor parallel without sequence parallel: a pipeline boundary is sent in tp pieces and gathered on arrival
+  /// (Megatron scatter_gather_tensors_in_pipeline).
+  bool scatter_gather_boundary = false;
+
+  bool operator==(const Stack&) const = default;
+};
+
+}  // namespace sgsim::lower
