@@ -27,6 +27,8 @@ enum class SegmentRole : std::uint8_t { before, layer, after };  // embedding si
 
 /// A stretch of the model that is scheduled as one: what comes before the layers, one layer, what comes after them.
 /// Kernels of one micro-batch on one tensor-parallel rank, in launch order, tensor-parallel collectives among them.
+/// Kernel::inputs are indices within the same list (forward, recompute or backward); kernels of other lists and other
+/// segments are left out. A collective overlaps the kernels between it and its first reader.
 struct ModelSegment {
   std::string name;              // "before", "layer", "after", or the module path where layers differ
   SegmentRole role = SegmentRole::layer;
