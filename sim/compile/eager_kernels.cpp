@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "sim/compile/eager.h"
+#include "sim/compile/operator_effects.h"
+#include "sim/compile/value_table.h"
+#include "sim/graph/operators.h"
+
+namespace sgsim::compile {
+
+using graph::MemoryBound;
+using graph::MemoryKind;
+using graph::Node;
+using graph::OperatorClass;
+using graph::OperatorGraph;
+using graph::TensorType;
+using graph::ValueRef;
+
+namespace {
+
+/// Operand and result sizes of a node.
+struct Sizes {
+  std::vector<Bytes> in;   // distinct operands in argument order
+  std::vector<Bytes> out;  // results, absent ones 0
+  Bytes read, written;     // sums
+
+  [[nodiscard]] Bytes input(std::size_t i) const { return i < in.size() ? in[i] : Bytes(0.0); }
+  [[nodiscard]] Bytes output(std::size_t i) const { return i < out.size() ? out[i] : Bytes(0.0); }
+};
+
+Sizes sizes_of(const OperatorGraph& graph, const Node& node) {
+  Sizes sizes;
+  std::vector<ValueRef> seen;
+  graph::for_each_input(node, [&](ValueRef v) {
+    if (std::find(seen.begin(), seen.end(), v) != seen.end()) return;
+    seen.push_back(v);
+    sizes.in.push_back(touched_bytes(graph.type(v)));
+    sizes.read += sizes.in.back();
+  });
+  for (const TensorType& type : node.outputs) {
+    sizes.out.push_back(touched_bytes(type));
+    sizes.written += sizes.out.back();
+  }
+  return sizes;
+}
+
+double elements_of(const OperatorGraph& graph, const Node& node) {
+  double largest = 0.0;
+  graph::for_each_input(node, [&](ValueRef v) { largest = std::max(largest, static_cast<double>(graph.type(v).elements())); });
+  for (const TensorType& type : node.outputs) largest = std::max(largest, static_cast<double>(type.elements()));
+  return largest;
+}
+
+/// Radix sort of n int64 keys with their positions (CUB onesweep: 8 passes of 8 bits, a histogram and a prefix sum before).
+void add_sort(std::vector<MemoryBound>& kernels, double n) {
+  constexpr int kPasses = 8;
+  const Bytes keys(n * 8.0);
+  kernels.push_back({.kind = MemoryKind::reduction, .read = keys, .written = {}, .flops = {}});
+  kernels.push_back({.kind = MemoryKind::reduction, .read = {}, .written = {}, .flops = {}});
+  for (int pass = 0; pass < kPasses; ++pass)
+    kernels.push_back({.kind = MemoryKind::gather_scatter, .read = keys * 2.0, .written = keys * 2.0, .flops = {}});
+}
+
+/// aten::embedding_dense_backward: up to 3,072 indices one kernel walks them (PyTorch, EmbeddingBackwardKernel.cu);
+/// more are sorted, and equal rows summed in two stages.
+std::vector<MemoryBound> embedding_gradient(const OperatorGraph& graph, const Node& node, const Sizes& s) {
+  constexpr double kMaxUnsorted = 3072.0;
+  double indices = 0.0;
+  graph::for_each_input(node, [&](ValueRef v) {
+    if (!graph::is_floating(graph.type(v).dtype)) indices = static_cast<double>(graph.type(v).elements());
+  });
+  std::vector<MemoryBound> kernels{{.kind = MemoryKind::copy, .read = {}, .written = s.written, .flops = {}}};
+  if (indices <= kMaxUnsorted) {
+    kernels.push_back({.kind = MemoryKind::embedding_gradient, .read = s.read, .written = s.input(0), .flops = {}});
+    return kernels;
+  }
+  add_sort(kernels, indices);
+  constexpr int kSegmentKernels = 6;  // unique-by-key (2), partial counts, two prefix sums, offsets
+  for (int i = 0; i < kSegmentKernels; ++i)
+    kernels.push_back({.kind = MemoryKind::reduction, .read = Bytes(indices * 8.0), .written = Bytes(indices * 8.0), .flops = {}});
+  kernels.push_back({.kind = MemoryKind::embedding_gradient, .read = s.read, .written = s.input(0), .flops = {}});
+  kernels.push_back({.kind = MemoryKind::embedding_gradient, .read = s.input(0), .written = s.input(0), .flops = {}});
+  return kernels;
+}
+
+/// index_put with accumulation: linear indices, a sort, and one kernel over the sorted rows.
+std::vector<MemoryBound> index_put(const OperatorGraph& graph, const Node& node, const Sizes& s) {
+  double indices = 0.0;
+  graph::for_each_input(node, [&](ValueRef v) {
+    if (graph.type(v).dtype == graph::DType::int64) indices = std::max(indices, static_cast<double>(graph.type(v).elements()));
+  });
+  std::vector<MemoryBound> kernels{{.kind = MemoryKind::copy, .read = s.input(0), .written = s.written, .flops = {}}};
+  constexpr int kIndexKernels = 4;  // wrap, scale, positions, divide
+  for (int i = 0; i < kIndexKernels; ++i)
+    kernels.push_back({.kind = MemoryKind::pointwise, .read = Bytes(indices * 8.0), .written = Bytes(indices * 8.0), .flops = {}});
+  add_sort(kernels, indices);
+  const Bytes values = s.in.empty() ? Bytes(0.0) : s.in.back();
+  kernels.push_back({.kind = MemoryKind::embedding_gradient, .read = values * 2.0, .written = values, .flops = {}});
+  return kernels;
+}
+
+MemoryKind kind_of(OperatorClass operator_class) {
+  switch (operator_class) {
+    case OperatorClass::reduction: return MemoryKind::reduction;
+    case OperatorClass::norm: return MemoryKind::norm;
+    case OperatorClass::softmax: return MemoryKind::softmax;
+    case OperatorClass::loss: return MemoryKind::cross_entropy;
+    case OperatorClass::embedding: return MemoryKind::embedding;
+    case OperatorClass::copy:
+    case OperatorClass::factory: return MemoryKind::copy;
+    case OperatorClass::index: return MemoryKind::gather_scatter;
+    case OperatorClass::pool: return MemoryKind::pooling;
+    default: return MemoryKind::pointwise;
+  }
+}
+
+/// Operators that fill a result first and then copy or scatter into it.
+bool fills_first(std::string_view name) {
+  return name == "constant_pad_nd" || name == "slice_backward" || name == "select_backward" || name == "nll_loss_backward" ||
+         name == "nll_loss2d_backward" || name == "max_pool2d_with_indices_backward" || name == "one_hot" ||
+         name == "avg_pool2d_backward";
+}
+
+/// Functional forms that copy their first operand and then write into the copy.
+bool copies_first(std::string_view name) {
+  return name == "masked_fill" || name == "scatter" || name == "scatter_add" || name == "index_add" || name == "index_copy" ||
+         name == "slice_scatter" || name == "select_scatter" || name == "as_strided_scatter" || name == "index_fill";
+}
+
+/// A copy whose operand and result have their elements in another order.
+bool reorders(const OperatorGraph& graph, const Node& node) {
+  const ValueRef source = first_input(node);
+  if (!source.node.valid() || node.outputs.empty()) return false;
+  const TensorType& from = graph.type(source);
+  const TensorType& to = node.outputs[0];
+  return from.shape == to.shape && from.shape.size() > 1 && !from.stride.empty() && from.stride.back() != 1 &&
+         from.shape.back() != 1 && from.stride != to.stride;
+}
+
+}  // namespace
+
+std::vector<MemoryBound> eager_kernels(const OperatorGraph& graph, const Node& node) {
+  const OperatorClass operator_class = graph::classify(node.target);
+  const std::string_view name = base_name(node.target);
+  if (operator_class == OperatorClass::view || name == "empty" || name == "empty_like" || name == "new_empty") return {};
+  const Sizes s = sizes_of(graph, node);
+  const Flops flops(elements_of(graph, node));
+  if (name == "native_layer_norm_backward" || name == "_fused_rms_norm_backward")
+    return {{.kind = MemoryKind::norm, .read = s.read, .written = s.output(0), .flops = flops * 8.0},
+            {.kind = MemoryKind::reduction, .read = s.read, .written = s.written - s.output(0), .flops = flops * 4.0}};
+  if (name.find("batch_norm") != std::string_view::npos)  // statistics first, then the elements: two passes over the operands
+    return {{.kind = MemoryKind::norm, .read = s.read * 2.0, .written = s.written, .flops = flops * 8.0}};
+  if (name == "embedding_dense_backward") return embedding_gradient(graph, node, s);
+  if (name == "index_put" || name == "_unsafe_index_put") return index_put(graph, node, s);
+  if (name == "embedding")  // reads the rows that the indices name, not the table
+    return {{.kind = MemoryKind::embedding, .read = s.written + s.input(1), .written = s.written, .flops = {}}};
+  if (name == "index" || name == "gather" || name == "index_select" || name == "_unsafe_index")
+    return {{.kind = MemoryKind::gather_scatter, .read = s.written + s.read - s.input(0), .written = s.written, .flops = {}}};
+  if (fills_first(name))
+    return {{.kind = MemoryKind::copy, .read = {}, .written = s.written, .flops = {}},
+            {.kind = kind_of(operator_class), .read = s.read, .written = std::min(s.read, s.written), .flops = flops}};
+  if (copies_first(name))
+    return {{.kind = MemoryKind::copy, .read = s.input(0), .written = s.written, .flops = {}},
+            {.kind = kind_of(operator_class), .read = s.read - s.input(0), .written = std::min(s.written, s.read), .flops = flops}};
+  if (name == "cat" || name == "stack" || name == "repeat" || name == "roll" || name == "flip")
+    return {{.kind = MemoryKind::copy, .read = s.read, .written = s.written, .flops = {}}};
+  MemoryKind kind = kind_of(operator_class);
+  if (kind == MemoryKind::copy && reorders(graph, node)) kind = MemoryKind::transpose;
+  return {{.kind = kind, .read = s.read, .written = s.written, .flops = flops}};
+}
+
+}  // namespace sgsim::compile
