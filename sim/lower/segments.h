@@ -36,10 +36,13 @@ struct ModelSegment {
   std::vector<compile::Kernel> recompute;   // forward kernels run again before the backward pass; empty without recompute
   std::vector<compile::Kernel> backward;
   std::vector<ParameterShard> parameters;
+  std::vector<ParameterShard> shared_parameters;  // parameters of an earlier segment that this one reads too (a tied
+                                 // head); a pipeline stage without that segment holds a copy of its own
   Bytes boundary;                // activation handed to the next segment (its gradient has the same size)
   Bytes saved;                   // activations kept from forward to backward, allocator rounding excluded
   Bytes forward_peak;            // transient bytes above `saved` while the forward kernels run
-  Bytes backward_peak;           // transient bytes above what remains saved while recompute and backward run
+  Bytes backward_peak;           // transient bytes above `saved` while recompute and backward run: all of `saved` is
+                                 // there when they start, none when they end; parameter gradients are not in it
 };
 
 /// The model cut into segments; equal layers share one entry.
@@ -53,8 +56,14 @@ struct SegmentedModel {
 };
 
 /// Shards by tensor parallelism (with or without sequence parallelism), applies recomputation, autocasts, fuses, and cuts
-/// into segments. Depends on tp, cp, ep, sequence_parallel, recompute and execution only: callers cache it across plans.
+/// into segments. Depends on tp, cp, ep, sequence_parallel, recompute, execution, and on whether the sharding is fsdp or
+/// hybrid (`fuses_across_layers`): callers cache it across plans. Kernel::nodes, reads and saved are empty in the result
+/// (the graph they index is not kept); Kernel::inputs index the list that the kernel stands in.
 [[nodiscard]] SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::ModelShape& model,
                                            const plan::Plan& plan, const Training& training);
+
+/// Whether kernels may cover operators of two layers: when the model is compiled as a whole. FSDP compiles each layer
+/// apart (its hooks break the graph between layers), eager fuses nothing.
+[[nodiscard]] bool fuses_across_layers(const plan::Plan& plan, const Training& training);
 
 }  // namespace sgsim::lower

@@ -1,0 +1,167 @@
+#include "sim/lower/segment/assemble.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "sim/lower/segment/liveness.h"
+#include "sim/lower/segment/schedule.h"
+#include "sim/lower/segment/storage.h"
+
+namespace sgsim::lower::segment {
+namespace {
+
+using compile::Kernel;
+using graph::Node;
+using graph::NodeKind;
+using graph::Phase;
+using graph::ValueRef;
+
+constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
+
+/// Place of each kernel in its list.
+std::vector<std::uint32_t> places(const KernelLists& lists) {
+  std::vector<std::uint32_t> place(lists.position.size(), kNowhere);
+  for (const auto* group : {&lists.forward, &lists.recompute, &lists.backward}) {
+    for (const std::vector<std::uint32_t>& list : *group) {
+      for (std::uint32_t i = 0; i < list.size(); ++i) place[list[i]] = i;
+    }
+  }
+  return place;
+}
+
+std::vector<Kernel> copy_kernels(const compile::CompiledGraph& compiled, const std::vector<std::uint32_t>& list,
+                                 const std::vector<std::uint32_t>& place) {
+  std::vector<Kernel> kernels;
+  kernels.reserve(list.size());
+  for (std::uint32_t k : list) {
+    const Kernel& from = compiled.kernels[k];
+    Kernel kernel;
+    kernel.name = from.name;
+    kernel.work = from.work;
+    kernel.is_communication = from.is_communication;
+    kernel.communication = from.communication;
+    kernel.phase = from.phase;
+    kernel.module = from.module;
+    kernel.scratch = from.scratch;
+    kernel.piece = from.piece;
+    kernel.host_operators = from.host_operators;
+    for (KernelId input : from.inputs) {
+      const std::uint32_t at = place[input.value];
+      if (at < list.size() && list[at] == input.value) kernel.inputs.push_back(KernelId{at});
+    }
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+/// Where parameters are read and where their gradients are complete.
+class ParameterUses {
+ public:
+  ParameterUses(const compile::CompiledGraph& compiled, const KernelLists& lists, const std::vector<std::uint32_t>& place)
+      : compiled_(compiled), lists_(lists), place_(place), storage_(compiled.graph) {
+    for (std::uint32_t k = 0; k < compiled.kernels.size(); ++k) {
+      const Kernel& kernel = compiled.kernels[k];
+      if (kernel.phase == Phase::forward) {
+        for (ValueRef v : kernel.reads) first_read_.try_emplace({v.node.value, lists.position[k]}, k);
+        continue;
+      }
+      for (NodeId id : kernel.nodes) last_maker_[id.value] = k;
+    }
+  }
+
+  [[nodiscard]] ParameterShard shard(std::uint32_t node, std::uint32_t at, const Marks& marks) const {
+    const Node& parameter = compiled_.graph.nodes[node];
+    ParameterShard shard;
+    shard.name = parameter.name;
+    shard.elements = parameter.outputs[0].elements();
+    shard.dtype = parameter.outputs[0].dtype;
+    shard.tensor_sharded = marks.tensor_sharded[node];
+    shard.expert = marks.expert[node];
+    const auto read = first_read_.find({node, at});
+    if (read != first_read_.end()) shard.used_at = place_[read->second];
+    shard.ready_at = ready_at(node, at);
+    return shard;
+  }
+
+  [[nodiscard]] bool read_at(std::uint32_t node, std::uint32_t at) const { return first_read_.contains({node, at}); }
+
+ private:
+  /// A gradient that a kernel of a later segment completes is ready as soon as this one starts.
+  [[nodiscard]] std::uint32_t ready_at(std::uint32_t node, std::uint32_t at) const {
+    const auto gradient = compiled_.graph.gradients.find(NodeId{node});
+    if (gradient == compiled_.graph.gradients.end()) return 0;
+    const auto maker = last_maker_.find(storage_.owner(gradient->second).node.value);
+    if (maker == last_maker_.end() || lists_.position[maker->second] != at) return 0;
+    return place_[maker->second];
+  }
+
+  const compile::CompiledGraph& compiled_;
+  const KernelLists& lists_;
+  const std::vector<std::uint32_t>& place_;
+  Storage storage_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> first_read_;  // (parameter, position) -> kernel
+  std::map<std::uint32_t, std::uint32_t> last_maker_;                            // backward operator -> kernel
+};
+
+bool same_kernel(const Kernel& a, const Kernel& b) {
+  if (a.is_communication != b.is_communication || a.host_operators != b.host_operators || a.inputs != b.inputs) return false;
+  if (a.scratch != b.scratch) return false;
+  if (!a.is_communication) return a.work == b.work;
+  return a.communication.op == b.communication.op && a.communication.group == b.communication.group &&
+         a.communication.bytes == b.communication.bytes;
+}
+
+bool same_parameter(const ParameterShard& a, const ParameterShard& b) {
+  return a.elements == b.elements && a.dtype == b.dtype && a.tensor_sharded == b.tensor_sharded && a.expert == b.expert &&
+         a.used_at == b.used_at && a.ready_at == b.ready_at;
+}
+
+template <class Item, class Same>
+bool same_list(const std::vector<Item>& a, const std::vector<Item>& b, Same same) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
+}
+
+}  // namespace
+
+std::vector<ModelSegment> assemble(const compile::CompiledGraph& compiled, const Cut& cut, const Marks& marks) {
+  const KernelLists lists = list_kernels(compiled, cut, marks.recomputed);
+  const std::vector<std::uint32_t> place = places(lists);
+  const std::vector<Footprint> memory = footprints(compiled, lists);
+  const std::vector<Bytes> boundary = boundaries(compiled.graph, cut);
+  const ParameterUses uses(compiled, lists, place);
+
+  std::vector<ModelSegment> segments(cut.count());
+  for (std::uint32_t at = 0; at < cut.count(); ++at) {
+    ModelSegment& segment = segments[at];
+    segment.name = cut.names[at];
+    segment.role = cut.role(at);
+    segment.forward = copy_kernels(compiled, lists.forward[at], place);
+    segment.recompute = copy_kernels(compiled, lists.recompute[at], place);
+    segment.backward = copy_kernels(compiled, lists.backward[at], place);
+    segment.boundary = boundary[at];
+    segment.saved = memory[at].saved;
+    segment.forward_peak = memory[at].forward_peak;
+    segment.backward_peak = memory[at].backward_peak;
+  }
+  for (std::uint32_t i = 0; i < compiled.graph.nodes.size(); ++i) {
+    if (compiled.graph.nodes[i].kind != NodeKind::parameter) continue;
+    const std::uint32_t home = cut.position[i];
+    segments[home].parameters.push_back(uses.shard(i, home, marks));
+    for (std::uint32_t at = home + 1; at < cut.count(); ++at) {
+      if (uses.read_at(i, at)) segments[at].shared_parameters.push_back(uses.shard(i, at, marks));
+    }
+  }
+  return segments;
+}
+
+bool same_segment(const ModelSegment& a, const ModelSegment& b) {
+  return a.role == b.role && a.boundary == b.boundary && a.saved == b.saved && a.forward_peak == b.forward_peak &&
+         a.backward_peak == b.backward_peak && same_list(a.forward, b.forward, same_kernel) &&
+         same_list(a.recompute, b.recompute, same_kernel) && same_list(a.backward, b.backward, same_kernel) &&
+         same_list(a.parameters, b.parameters, same_parameter) &&
+         same_list(a.shared_parameters, b.shared_parameters, same_parameter);
+}
+
+}  // namespace sgsim::lower::segment
