@@ -30,14 +30,14 @@ Uses uses_of(const RawGraph& raw) {
   return uses;
 }
 
-/// "weight" or "bias" by the argument that the primal (or its cast or view) becomes; empty when that does not tell.
+/// "weight", "bias" or "buffer" by the argument that the primal (or its cast or view) becomes; empty when that does not tell.
 std::string_view role_of(const std::string& name, const Uses& uses, int depth = 0) {
   const auto found = uses.find(name);
   if (found == uses.end() || depth > 3) return "";
   for (const auto& [node, position] : found->second) {
     const std::string_view target = node->target;
     if (target.find("layer_norm") != std::string_view::npos) return position == 2 ? "weight" : "bias";
-    if (target.find("batch_norm") != std::string_view::npos) return position == 1 ? "weight" : position == 2 ? "bias" : "";
+    if (target.find("batch_norm") != std::string_view::npos) return position == 1 ? "weight" : position == 2 ? "bias" : "buffer";
     if (target.starts_with("aten.addmm")) return position == 0 ? "bias" : "weight";
     if (target.starts_with("aten.convolution.")) return position == 1 ? "weight" : "bias";
     const bool same = target.starts_with("aten._to_copy") || target.starts_with("aten.t.") || target.starts_with("aten.view");
@@ -78,7 +78,8 @@ class Identification {
   /// Free parameters of this primal's shape in a module that reads it.
   std::optional<std::size_t> by_module(const RawNode& primal, const Uses& uses, const std::set<std::size_t>& taken) const {
     const auto found = uses.find(primal.name);
-    if (found == uses.end()) return std::nullopt;
+    const std::string_view role = role_of(primal.name, uses);
+    if (found == uses.end() || role == "buffer") return std::nullopt;
     for (const auto& [node, position] : found->second) {
       if (!node->has_module) continue;
       const auto owned = by_owner_.find(without_wrapper(dotted_path(node->module), wrapper_));
@@ -88,7 +89,6 @@ class Identification {
         if (fits(parameter, primal) && !taken.contains(parameter)) candidates.push_back(parameter);
       }
       if (candidates.empty()) continue;
-      const std::string_view role = role_of(primal.name, uses);
       for (const std::size_t parameter : candidates) {
         if (candidates.size() > 1 && !role.empty() && names_[parameter].ends_with(role)) return parameter;
       }
@@ -175,9 +175,11 @@ class Identification {
     std::set<std::size_t> taken;
     std::set<std::pair<std::size_t, std::size_t>> used;
     for (std::size_t i = 0; i < found.size(); ++i) found[i] = by_source(segment, i, taken);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (found[i]) continue;
-      if (const auto parameter = by_module(*segment.primals[i], uses, taken)) found[i] = as_parameter(*parameter, has_gradient(segment, i), taken);
+    for (const bool trained : {true, false}) {  // what has a gradient first; a frozen parameter may be left for the others
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        if (found[i] || has_gradient(segment, i) != trained) continue;
+        if (const auto parameter = by_module(*segment.primals[i], uses, taken)) found[i] = as_parameter(*parameter, trained, taken);
+      }
     }
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (!found[i]) found[i] = result_of_earlier(s, *segment.primals[i], used);
