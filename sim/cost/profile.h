@@ -56,15 +56,28 @@ struct HeldOut {
   bool operator==(const HeldOut&) const = default;
 };
 
-/// Constants of the analytic bound of a matrix product of one type (matmul.h says what each does).
+/// One shape of output tile that the library's kernels use, and its rate against the best tile.
+struct Tile {
+  std::int64_t m = 128, n = 256;
+  double efficiency = 1.0;
+  bool operator==(const Tile&) const = default;
+};
+
+/// Constants of the analytic bound of a matrix product of one type (matmul.h has the formula).
 struct MatmulModel {
   graph::DType dtype = graph::DType::bfloat16;
-  double math_efficiency = 1.0;     // of the peak rate, sustained by full waves of tiles
-  double memory_efficiency = 1.0;   // of the HBM bandwidth
-  Seconds fixed;                    // prologue and epilogue of the kernel
-  double nn_factor = 1.0;           // time of a * b over a * b^T, both row-major (input gradient of a linear layer)
-  double nt_factor = 1.0;           // time of a^T * b over a * b^T (weight gradient)
-  double sigma = 0.0;               // relative spread of measured over this bound
+  std::vector<Tile> tiles;             // empty: work spreads evenly over the SMs (persistent kernels with many tile shapes)
+  double wave_weight = 0.0;            // 0..1: how much of a last, partly filled wave of tiles costs as a full one
+  double partial_wave_weight = 0.0;    // the same where all tiles fit in one wave
+  double k_overhead = 0.0;             // prologue and epilogue of a tile, in elements of k
+  double math_efficiency = 1.0;        // of the peak rate where no table corrects the bound
+  double memory_efficiency = 1.0;      // of the HBM bandwidth
+  double sharpness = 8.0;              // p-norm that joins arithmetic and memory time; large: their maximum
+  Seconds fixed;                       // start and end of the kernel
+  double nn_factor = 1.0;              // time of a * b over a * b^T, both row-major (input gradient of a linear layer)
+  double nt_factor = 1.0;              // time of a^T * b over a * b^T (weight gradient)
+  double unaligned_factor = 1.0;       // time when a row is no multiple of 16 bytes over the same shape aligned
+  double sigma = 0.0;                  // relative spread of measured over this bound
   std::string source;
   bool operator==(const MatmulModel&) const = default;
 };
@@ -96,12 +109,15 @@ struct AttentionTable {
   bool operator==(const AttentionTable&) const = default;
 };
 
-/// Sustained rates of fused attention where no table of the pass, mask or head size exists.
+/// Constants of the analytic bound of fused attention of one pass and head size (attention.h has the formula). The model
+/// of the nearest head size is used.
 struct AttentionModel {
   graph::Pass pass = graph::Pass::forward;
   bool dense_mask = false;
-  double efficiency = 0.5;          // of the peak rate, counting graph::flops_of, at long sequences
-  Seconds fixed;                    // prologue; backward: its three kernels
+  std::int64_t head_dim = 128;
+  double efficiency = 0.5;             // of the peak rate, counting graph::flops_of
+  double critical_efficiency = 0.5;    // of one SM's peak rate, for the longest tile of rows
+  Seconds fixed;                       // start and end; backward: of its helper kernels too
   double sigma = 0.0;
   std::string source;
   bool operator==(const AttentionModel&) const = default;
@@ -127,14 +143,13 @@ enum class Protocol : std::uint8_t { ll, ll128, simple };
 enum class Algorithm : std::uint8_t { ring, tree, nvls, pairwise, direct };
 enum class LinkClass : std::uint8_t { nvlink, pcie, network };
 
-/// One protocol over one kind of link, as NCCL's tuner sees it (collective.h gives the formulas).
+/// One protocol over one kind of link, as NCCL's tuner sees it (collective.h has the formulas).
 struct ProtocolCost {
   Protocol protocol = Protocol::simple;
   LinkClass link = LinkClass::nvlink;
-  Seconds base_ring, base_tree;     // once an operation
-  Seconds hop_ring, hop_tree;       // each step of the algorithm
-  double efficiency = 1.0;          // of the raw bandwidth, at large sizes
-  Bytes ramp;                       // size per rank and step at which half of that is reached
+  Seconds base;                        // once an operation
+  Seconds hop;                         // each step over such a link; network: beside the NIC's and switches' latency
+  double efficiency = 1.0;             // of the raw bandwidth
   std::string source;
   bool operator==(const ProtocolCost&) const = default;
 };

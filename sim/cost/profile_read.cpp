@@ -129,10 +129,14 @@ void Reader::gpu(StrictObject o) {
 
 void Reader::matmuls(StrictObject& o) {
   o.each("matmul_models", [&](StrictObject& m) {
-    profile_.matmul_models.push_back({.dtype = dtype(m, "dtype"), .math_efficiency = m.number("math_efficiency", 1e-6),
-                                      .memory_efficiency = m.number("memory_efficiency", 1e-6), .fixed = Seconds(m.number("fixed_us", 0) * 1e-6),
-                                      .nn_factor = m.number("nn_factor", 0.1), .nt_factor = m.number("nt_factor", 0.1),
-                                      .sigma = m.number("sigma", 0), .source = source(m)});
+    MatmulModel model{.dtype = dtype(m, "dtype"), .tiles = {}, .wave_weight = m.number("wave_weight", 0),
+                      .partial_wave_weight = m.number("partial_wave_weight", 0), .k_overhead = m.number("k_overhead", 0),
+                      .math_efficiency = m.number("math_efficiency", 1e-6), .memory_efficiency = m.number("memory_efficiency", 1e-6),
+                      .sharpness = m.number("sharpness", 1), .fixed = Seconds(m.number("fixed_us", 0) * 1e-6),
+                      .nn_factor = m.number("nn_factor", 0.1), .nt_factor = m.number("nt_factor", 0.1),
+                      .unaligned_factor = m.number("unaligned_factor", 0.1), .sigma = m.number("sigma", 0), .source = source(m)};
+    m.each("tiles", [&](StrictObject& t) { model.tiles.push_back({t.integer("m", 1), t.integer("n", 1), t.number("efficiency", 1e-6)}); });
+    profile_.matmul_models.push_back(std::move(model));
   });
   o.each("matmul_tables", [&](StrictObject& t) {
     MatmulTable table{.dtype = dtype(t, "dtype"), .a_transposed = t.boolean("a_transposed"), .b_transposed = t.boolean("b_transposed"),
@@ -146,7 +150,8 @@ void Reader::matmuls(StrictObject& o) {
 void Reader::attention(StrictObject& o) {
   o.each("attention_models", [&](StrictObject& m) {
     profile_.attention_models.push_back({.pass = word<graph::Pass>(m, "pass"), .dense_mask = m.boolean("dense_mask"),
-                                         .efficiency = m.number("efficiency", 1e-6), .fixed = Seconds(m.number("fixed_us", 0) * 1e-6),
+                                         .head_dim = m.integer("head_dim", 1), .efficiency = m.number("efficiency", 1e-6),
+                                         .critical_efficiency = m.number("critical_efficiency", 1e-6), .fixed = Seconds(m.number("fixed_us", 0) * 1e-6),
                                          .sigma = m.number("sigma", 0), .source = source(m)});
   });
   o.each("attention_tables", [&](StrictObject& t) {
@@ -182,10 +187,9 @@ void Reader::curves(StrictObject& o) {
 
 void Reader::collectives(StrictObject& o) {
   o.each("protocols", [&](StrictObject& p) {
-    const auto us = [&](std::string_view key) { return Seconds(p.number(key, 0) * 1e-6); };
-    profile_.protocols.push_back({.protocol = word<Protocol>(p, "protocol"), .link = word<LinkClass>(p, "link"), .base_ring = us("base_ring_us"),
-                                  .base_tree = us("base_tree_us"), .hop_ring = us("hop_ring_us"), .hop_tree = us("hop_tree_us"),
-                                  .efficiency = p.number("efficiency", 1e-6), .ramp = Bytes(p.number("ramp_bytes", 0)), .source = source(p)});
+    profile_.protocols.push_back({.protocol = word<Protocol>(p, "protocol"), .link = word<LinkClass>(p, "link"),
+                                  .base = Seconds(p.number("base_us", 0) * 1e-6), .hop = Seconds(p.number("hop_us", 0) * 1e-6),
+                                  .efficiency = p.number("efficiency", 1e-6), .source = source(p)});
   });
   o.each("sweeps", [&](StrictObject& s) {
     CollectiveSweep sweep{.op = word<graph::CollectiveOp>(s, "op"), .ranks = static_cast<int>(s.integer("ranks", 2)), .bytes = axis(s, "bytes"), .time_ns = {}, .source = source(s)};
@@ -200,6 +204,9 @@ void Reader::constants(StrictObject& o) {
   o.each_member("rates", [&](const std::string& key, StrictObject& v) { profile_.rates[key] = {BytesPerSecond(v.number("bytes_per_s", 1)), source(v)}; });
   for (const std::string_view name : kRequiredTimes) {
     if (!profile_.times.contains(std::string(name))) o.fail("times", "no \"" + std::string(name) + "\"", "every time that the launch model needs", "docs/formats/profile.md lists them");
+  }
+  for (const std::string_view name : kRequiredRates) {
+    if (!profile_.rates.contains(std::string(name))) o.fail("rates", "no \"" + std::string(name) + "\"", "every rate that the cost model needs", "docs/formats/profile.md lists them");
   }
   for (const std::string_view name : kRequiredFactors) {
     if (!profile_.factors.contains(std::string(name))) o.fail("factors", "no \"" + std::string(name) + "\"", "every factor that the cost model needs", "docs/formats/profile.md lists them");

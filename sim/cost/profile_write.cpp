@@ -56,8 +56,13 @@ Json gpu(const Datasheet& g) {
 Json matmul_models(const Profile& p) {
   Json all = Json::array();
   for (const MatmulModel& m : p.matmul_models) {
-    all.push_back({{"dtype", graph::to_text(m.dtype)}, {"math_efficiency", number(m.math_efficiency)}, {"memory_efficiency", number(m.memory_efficiency)},
-                   {"fixed_us", us(m.fixed)}, {"nn_factor", number(m.nn_factor)}, {"nt_factor", number(m.nt_factor)},
+    Json tiles = Json::array();
+    for (const Tile& t : m.tiles) tiles.push_back({{"m", t.m}, {"n", t.n}, {"efficiency", number(t.efficiency)}});
+    all.push_back({{"dtype", graph::to_text(m.dtype)}, {"tiles", tiles}, {"wave_weight", number(m.wave_weight)},
+                   {"partial_wave_weight", number(m.partial_wave_weight)}, {"k_overhead", number(m.k_overhead)},
+                   {"math_efficiency", number(m.math_efficiency)}, {"memory_efficiency", number(m.memory_efficiency)},
+                   {"sharpness", number(m.sharpness)}, {"fixed_us", us(m.fixed)}, {"nn_factor", number(m.nn_factor)},
+                   {"nt_factor", number(m.nt_factor)}, {"unaligned_factor", number(m.unaligned_factor)},
                    {"sigma", number(m.sigma)}, {"source", m.source}});
   }
   return all;
@@ -75,7 +80,8 @@ Json matmul_tables(const Profile& p) {
 Json attention_models(const Profile& p) {
   Json all = Json::array();
   for (const AttentionModel& m : p.attention_models) {
-    all.push_back({{"pass", name_of(m.pass)}, {"dense_mask", m.dense_mask}, {"efficiency", number(m.efficiency)}, {"fixed_us", us(m.fixed)},
+    all.push_back({{"pass", name_of(m.pass)}, {"dense_mask", m.dense_mask}, {"head_dim", m.head_dim},
+                   {"efficiency", number(m.efficiency)}, {"critical_efficiency", number(m.critical_efficiency)}, {"fixed_us", us(m.fixed)},
                    {"sigma", number(m.sigma)}, {"source", m.source}});
   }
   return all;
@@ -114,9 +120,8 @@ Json curves(const Profile& p) {
 Json protocols(const Profile& p) {
   Json all = Json::array();
   for (const ProtocolCost& c : p.protocols) {
-    all.push_back({{"protocol", name_of(c.protocol)}, {"link", name_of(c.link)}, {"base_ring_us", us(c.base_ring)}, {"base_tree_us", us(c.base_tree)},
-                   {"hop_ring_us", us(c.hop_ring)}, {"hop_tree_us", us(c.hop_tree)}, {"efficiency", number(c.efficiency)},
-                   {"ramp_bytes", number(c.ramp.value())}, {"source", c.source}});
+    all.push_back({{"protocol", name_of(c.protocol)}, {"link", name_of(c.link)}, {"base_us", us(c.base)}, {"hop_us", us(c.hop)},
+                   {"efficiency", number(c.efficiency)}, {"source", c.source}});
   }
   return all;
 }

@@ -1,0 +1,49 @@
+#include "sim/cost/memory_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "sim/core/error.h"
+#include "sim/cost/grid.h"
+#include "sim/cost/profile_names.h"
+
+namespace sgsim::cost {
+namespace {
+
+const BandwidthCurve* curve_of(const Profile& profile, graph::MemoryKind kind) {
+  for (const BandwidthCurve& c : profile.bandwidth_curves) {
+    if (c.kind == kind) return &c;
+  }
+  return nullptr;
+}
+
+double seconds_at(const BandwidthCurve& curve, double bytes) {
+  const auto point = [&](std::size_t i) { return static_cast<double>(curve.time_ns[i]) * 1e-9; };
+  if (bytes <= static_cast<double>(curve.bytes.front())) return point(0);
+  if (bytes >= static_cast<double>(curve.bytes.back())) return point(curve.bytes.size() - 1) * bytes / static_cast<double>(curve.bytes.back());
+  std::size_t i = 0;
+  while (static_cast<double>(curve.bytes[i + 1]) < bytes) ++i;
+  const auto low = static_cast<double>(curve.bytes[i]), high = static_cast<double>(curve.bytes[i + 1]);
+  return point(i) * std::pow(point(i + 1) / point(i), std::log(bytes / low) / std::log(high / low));
+}
+
+}  // namespace
+
+Estimate memory_bound_time(const Profile& profile, const graph::MemoryBound& work, Diagnostics& diagnostics) {
+  const BandwidthCurve* curve = curve_of(profile, work.kind);
+  if (curve == nullptr) {
+    diagnostics.add("cost.memory_bound.no_curve", Severity::warning, std::string(name_of(work.kind)) + " takes the pointwise curve");
+    curve = curve_of(profile, graph::MemoryKind::pointwise);
+    SGSIM_CHECK(curve != nullptr, "a profile without a pointwise bandwidth curve");
+  }
+  const Bytes bytes = work.read + work.written;
+  const double by_bytes = seconds_at(*curve, bytes.value());
+  const double by_flops = work.flops / profile.gpu.vector_peak.value / 1.0_s;
+  Estimate e{.time = Seconds(std::max(by_bytes, by_flops)), .flops = work.flops, .bytes = bytes, .bound = Bound::memory, .source = Source::interpolated, .sigma = curve->sigma};
+  if (by_flops > by_bytes) e.bound = Bound::compute;
+  if (bytes.value() <= 2.0 * static_cast<double>(curve->bytes.front())) e.bound = Bound::latency;
+  return e;
+}
+
+}  // namespace sgsim::cost
