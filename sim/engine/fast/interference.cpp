@@ -1,0 +1,55 @@
+// Rates while computation and transfers overlap. An event changes what a rank runs; rates follow once the event is done.
+#include "sim/engine/fast/fast_engine.h"
+
+#include <algorithm>
+
+namespace sgsim::engine {
+
+void FastEngine::mark_dirty(std::uint32_t rank) {
+  if (!interference_ || ranks_[rank].dirty) return;
+  ranks_[rank].dirty = true;
+  dirty_.push_back(rank);
+}
+
+void FastEngine::settle() {
+  for (const std::uint32_t index : dirty_) {
+    Rank& rank = ranks_[index];
+    rank.dirty = false;
+    const bool computing = rank.clock.computing();
+    const bool transferring = rank.clock.transferring();
+    if (transferring != rank.transferring) settle_computations(rank, transferring);
+    if (computing != rank.computing) settle_transfers(rank, computing);
+  }
+  dirty_.clear();
+}
+
+void FastEngine::settle_computations(Rank& rank, bool transferring) {
+  rank.transferring = transferring;
+  const double slow = rank.program->compute_slowdown;
+  if (slow == 1.0 || !rank.clock.computing()) return;
+  for (std::uint32_t stream = rank.first_stream; stream < rank.first_stream + rank.streams; ++stream) {
+    Stream& s = streams_[stream];
+    if (s.state != State::running || rank.program->tasks[s.next].kind != lower::TaskKind::compute) continue;
+    s.remaining = std::max(0.0, s.remaining - (now_ - s.stamp) / (transferring ? 1.0 : slow));
+    s.stamp = now_;
+    events_.move(now_ + s.remaining * (transferring ? slow : 1.0), stream);
+  }
+}
+
+void FastEngine::settle_transfers(Rank& rank, bool computing) {
+  rank.computing = computing;
+  if (!rank.clock.transferring()) return;
+  for (std::uint32_t stream = rank.first_stream; stream < rank.first_stream + rank.streams; ++stream) {
+    if (streams_[stream].state != State::transferring) continue;
+    Transfer& transfer = transfers_[streams_[stream].transfer];
+    const double before = slowdown(transfer);
+    transfer.computing += computing ? 1u : -1u;
+    const double after = slowdown(transfer);
+    if (before == after) continue;
+    transfer.remaining = std::max(0.0, transfer.remaining - (now_ - transfer.stamp) / before);
+    transfer.stamp = now_;
+    events_.move(now_ + transfer.remaining * after, static_cast<std::uint32_t>(streams_.size()) + streams_[stream].transfer);
+  }
+}
+
+}  // namespace sgsim::engine
