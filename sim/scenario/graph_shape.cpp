@@ -1,0 +1,37 @@
+#include "sim/scenario/graph_shape.h"
+
+#include <algorithm>
+
+#include "sim/graph/node_work.h"
+#include "sim/graph/operators.h"
+#include "sim/lower/segment/cut.h"
+
+namespace sgsim::scenario {
+namespace {
+
+void add_embedding(const graph::OperatorGraph& graph, const graph::Node& node, plan::ModelShape& shape) {
+  if (node.kind != graph::NodeKind::call || node.target != "aten.embedding.default") return;
+  graph::for_each_input(node, [&](graph::ValueRef input) {
+    const graph::TensorType& type = graph.type(input);
+    if (!graph::is_floating(type.dtype) || type.shape.size() != 2 || type.shape[0] <= shape.vocab) return;
+    shape.vocab = type.shape[0];
+    shape.hidden = type.shape[1];
+  });
+}
+
+}  // namespace
+
+plan::ModelShape shape_of(const graph::OperatorGraph& graph) {
+  plan::ModelShape shape;
+  shape.sequence = graph.sequence;
+  const lower::segment::Cut cut = lower::segment::cut(graph);
+  for (std::uint32_t at = 0; at < cut.count(); ++at) shape.layers += cut.role(at) == lower::SegmentRole::layer ? 1 : 0;
+  for (const auto& attention : graph::attentions_of(graph)) {
+    shape.heads = std::max(shape.heads, attention.work.heads);
+    shape.kv_heads = std::max(shape.kv_heads, attention.work.kv_heads);
+  }
+  for (const graph::Node& node : graph.nodes) add_embedding(graph, node, shape);
+  return shape;
+}
+
+}  // namespace sgsim::scenario

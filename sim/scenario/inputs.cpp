@@ -1,0 +1,71 @@
+#include "sim/scenario/inputs.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "sim/core/error.h"
+#include "sim/import/aot/aot.h"
+#include "sim/import/hf_config/hf_config.h"
+#include "sim/scenario/graph_shape.h"
+
+namespace sgsim::scenario {
+namespace {
+
+/// A config with as many layers as this: the key that its family uses is rewritten.
+void set_layers(import::HfModel& model, int layers) {
+  nlohmann::json config = nlohmann::json::parse(model.config_json);
+  for (const char* key : {"num_hidden_layers", "n_layer", "num_layers"}) {
+    if (config.contains(key)) config[key] = layers;
+  }
+  model.config_json = config.dump();
+  model.shape.layers = layers;
+}
+
+std::string key_of(const Scenario& s) {
+  const ModelSource& m = s.model;
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", m.path, static_cast<int>(m.kind), m.layers, m.sequence, static_cast<int>(m.attention),
+                     m.dense_mask, s.plan.micro_batch, s.training.autocast, static_cast<int>(s.training.compute_dtype));
+}
+
+void check_micro_batch(const Scenario& s, const graph::OperatorGraph& graph) {
+  if (graph.micro_batch == s.plan.micro_batch) return;
+  throw InputError({.file = s.file, .where = "$.plan.micro_batch", .found = std::to_string(s.plan.micro_batch),
+                    .expected = fmt::format("{}, with which {} was captured", graph.micro_batch, s.model.path),
+                    .hint = "Capture the graph again with the other micro-batch, or use a config.json"});
+}
+
+}  // namespace
+
+InputCache::Model InputCache::model(const Scenario& s) {
+  if (s.model.kind == ModelKind::graph) {
+    graph::OperatorGraph graph = import::read_aot_graph(s.model.path);
+    if (s.model.layers != 0) graph = import::stack_layers(graph, s.model.layers);
+    auto shared = std::make_shared<const graph::OperatorGraph>(std::move(graph));
+    return {.graph = shared, .shape = shape_of(*shared), .name = shared->name};
+  }
+  import::HfModel model = import::read_hf_config(s.model.path);
+  if (s.model.layers != 0) set_layers(model, s.model.layers);
+  model.shape.sequence = s.model.sequence;
+  auto graph = import::generate_graph(model, {.micro_batch = s.plan.micro_batch,
+                                              .sequence = s.model.sequence,
+                                              .flash_attention = s.model.attention == AttentionStyle::flash,
+                                              .causal_mask_tensor = s.model.dense_mask,
+                                              .autocast = s.training.autocast,
+                                              .dtype = s.training.compute_dtype});
+  return {.graph = std::make_shared<const graph::OperatorGraph>(std::move(graph)), .shape = model.shape, .name = model.family};
+}
+
+Inputs InputCache::load(const Scenario& s) {
+  const std::lock_guard lock(mutex_);
+  const std::string key = key_of(s);
+  auto found = models_.find(key);
+  if (found == models_.end()) found = models_.emplace(key, model(s)).first;
+  if (s.model.kind == ModelKind::graph) check_micro_batch(s, *found->second.graph);
+  auto& profile = profiles_[s.profile];
+  if (profile == nullptr) profile = std::make_shared<const cost::Profile>(cost::load_profile(s.profile));
+  return {.graph = found->second.graph, .shape = found->second.shape, .profile = profile, .model = found->second.name};
+}
+
+}  // namespace sgsim::scenario

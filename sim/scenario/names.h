@@ -1,0 +1,63 @@
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "sim/scenario/scenario.h"
+
+/// The words that scenario and cluster files use for the enumerations.
+namespace sgsim::scenario::words {
+
+using std::pair;
+using std::string_view;
+
+inline constexpr pair<string_view, plan::Sharding> kSharding[] = {
+    {"ddp", plan::Sharding::ddp}, {"zero1", plan::Sharding::zero1}, {"zero2", plan::Sharding::zero2},
+    {"fsdp", plan::Sharding::fsdp}, {"hybrid", plan::Sharding::hybrid}};
+inline constexpr pair<string_view, plan::Schedule> kSchedule[] = {
+    {"gpipe", plan::Schedule::gpipe}, {"1f1b", plan::Schedule::one_f_one_b},
+    {"interleaved", plan::Schedule::interleaved}};
+inline constexpr pair<string_view, plan::Recompute> kRecompute[] = {
+    {"none", plan::Recompute::none}, {"selective", plan::Recompute::selective},
+    {"full", plan::Recompute::full}};
+inline constexpr pair<string_view, lower::Optimizer> kOptimizer[] = {
+    {"none", lower::Optimizer::none}, {"sgd", lower::Optimizer::sgd},
+    {"adamw", lower::Optimizer::adamw}};
+inline constexpr pair<string_view, compile::Execution> kExecution[] = {
+    {"eager", compile::Execution::eager}, {"compiled", compile::Execution::compiled},
+    {"cuda_graph", compile::Execution::cuda_graph}};
+inline constexpr pair<string_view, AttentionStyle> kAttention[] = {
+    {"flash", AttentionStyle::flash}, {"unfused", AttentionStyle::unfused}};
+inline constexpr pair<string_view, EngineName> kEngine[] = {
+    {"fast", EngineName::fast}, {"simgrid", EngineName::simgrid}};
+inline constexpr pair<string_view, cluster::IntraNode> kIntraNode[] = {
+    {"nvswitch", cluster::IntraNode::nvswitch},
+    {"nvlink_pairs", cluster::IntraNode::nvlink_pairs}, {"nvlink_mesh", cluster::IntraNode::nvlink_mesh},
+    {"pcie", cluster::IntraNode::pcie}};
+inline constexpr pair<string_view, cluster::FabricKind> kFabric[] = {
+    {"none", cluster::FabricKind::none},
+    {"rail_optimized", cluster::FabricKind::rail_optimized}, {"fat_tree", cluster::FabricKind::fat_tree}};
+inline constexpr pair<string_view, cluster::FaultKind> kFault[] = {
+    {"slow_gpu", cluster::FaultKind::slow_gpu},
+    {"slow_nic", cluster::FaultKind::slow_nic}, {"failed_nic", cluster::FaultKind::failed_nic},
+    {"slow_nvlink", cluster::FaultKind::slow_nvlink}};
+/// Types of computation, parameters and gradients.
+inline constexpr pair<string_view, graph::DType> kFloat[] = {
+    {"float32", graph::DType::float32}, {"bfloat16", graph::DType::bfloat16},
+    {"float16", graph::DType::float16}};
+
+/// Every switch of lower::Stack; a test fails when one is missing here.
+inline constexpr pair<string_view, bool lower::Stack::*> kStackSwitches[] = {
+    {"gradient_scale_kernels", &lower::Stack::gradient_scale_kernels},
+    {"zero1_all_reduce", &lower::Stack::zero1_all_reduce},
+    {"overlap_parameter_gather", &lower::Stack::overlap_parameter_gather},
+    {"fsdp_reduce_each_micro_batch", &lower::Stack::fsdp_reduce_each_micro_batch},
+    {"fsdp_root_reshards", &lower::Stack::fsdp_root_reshards},
+    {"fsdp_copy_kernels", &lower::Stack::fsdp_copy_kernels},
+    {"accumulate_in_matmul", &lower::Stack::accumulate_in_matmul},
+    {"nccl_in_graph", &lower::Stack::nccl_in_graph},
+    {"synchronize_each_step", &lower::Stack::synchronize_each_step},
+    {"pipeline_host_sync", &lower::Stack::pipeline_host_sync},
+    {"scatter_gather_boundary", &lower::Stack::scatter_gather_boundary}};
+
+}  // namespace sgsim::scenario::words

@@ -1,0 +1,86 @@
+#include "sim/scenario/program_totals.h"
+
+#include <vector>
+
+namespace sgsim::scenario {
+namespace {
+
+using lower::TaskKind;
+
+/// How often each segment and each communication is used in a step.
+struct Uses {
+  std::vector<double> segments, comms;
+};
+
+Uses uses_of(const lower::Program& program) {
+  Uses uses{std::vector<double>(program.segments.size()), std::vector<double>(program.comms.size())};
+  for (const lower::Task& task : program.tasks) {
+    switch (task.kind) {
+      case TaskKind::compute:
+      case TaskKind::copy:
+        uses.segments.at(task.segment) += 1.0;
+        break;
+      case TaskKind::collective:
+      case TaskKind::send:
+      case TaskKind::receive:
+        uses.comms.at(task.comm) += 1.0;
+        break;
+      case TaskKind::host_sync:
+        break;
+    }
+  }
+  return uses;
+}
+
+void add(ProgramTotals::Item& item, Seconds time, double sigma, double launches) {
+  item.time += time * launches;
+  item.error += time * (sigma * launches);
+  item.launches += launches;
+}
+
+void add_items(std::map<std::string, ProgramTotals::Item>& into, const std::map<std::string, ProgramTotals::Item>& from, double weight) {
+  for (const auto& [name, item] : from) {
+    ProgramTotals::Item& sum = into[name];
+    sum.time += item.time * weight;
+    sum.error += item.error * weight;
+    sum.launches += item.launches * weight;
+  }
+}
+
+}  // namespace
+
+ProgramTotals totals_of(const lower::Program& program) {
+  const Uses uses = uses_of(program);
+  ProgramTotals totals;
+  for (std::size_t s = 0; s < program.segments.size(); ++s) {
+    if (uses.segments[s] == 0.0) continue;
+    const lower::Segment& segment = program.segments[s];
+    for (std::uint32_t k = 0; k < segment.kernel_count; ++k) {
+      const lower::KernelCost& kernel = program.kernels.at(segment.first_kernel + k);
+      const cost::Estimate& e = kernel.estimate;
+      add(totals.kernels[program.names.at(kernel.name.value)], e.time, e.sigma, uses.segments[s]);
+      add(totals.layers[program.names.at(kernel.module)], e.time, e.sigma, uses.segments[s]);
+      totals.compute_by_source[static_cast<std::size_t>(e.source)] += e.time * uses.segments[s];
+    }
+  }
+  for (std::size_t c = 0; c < program.comms.size(); ++c) {
+    if (uses.comms[c] == 0.0) continue;
+    const lower::Comm& comm = program.comms[c];
+    const cost::TransferEstimate& e = comm.transfer;
+    add(totals.communication[program.names.at(comm.name.value)], e.time(), e.sigma, uses.comms[c]);
+    totals.comm_by_source[static_cast<std::size_t>(e.source)] += e.time() * uses.comms[c];
+  }
+  return totals;
+}
+
+void accumulate(ProgramTotals& into, const ProgramTotals& from, double weight) {
+  add_items(into.kernels, from.kernels, weight);
+  add_items(into.layers, from.layers, weight);
+  add_items(into.communication, from.communication, weight);
+  for (std::size_t s = 0; s < kSources; ++s) {
+    into.compute_by_source[s] += from.compute_by_source[s] * weight;
+    into.comm_by_source[s] += from.comm_by_source[s] * weight;
+  }
+}
+
+}  // namespace sgsim::scenario

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/cluster.h"
+#include "sim/lower/lower.h"
+#include "sim/plan/plan.h"
+
+namespace sgsim::scenario {
+
+inline constexpr int kScenarioVersion = 1;
+
+enum class ModelKind : std::uint8_t { config, graph };
+enum class AttentionStyle : std::uint8_t { flash, unfused };
+
+/// Where the operator graph comes from.
+struct ModelSource {
+  ModelKind kind = ModelKind::config;
+  std::string path;                               // absolute: Hugging Face config.json, or captured *.graph.json[.gz]
+  int layers = 0;                                 // as many layers as this; 0: as the file says
+  std::int64_t sequence = 0;                      // tokens a sample; 0 with a captured graph (it has its own)
+  AttentionStyle attention = AttentionStyle::flash;  // generated graphs only
+  bool dense_mask = false;                        // generated graphs only: attention reads an explicit mask
+  bool operator==(const ModelSource&) const = default;
+};
+
+enum class EngineName : std::uint8_t { fast, simgrid };
+struct EngineChoice {
+  EngineName name = EngineName::fast;
+  bool full = false;                              // every rank simulated, none folded
+  bool operator==(const EngineChoice&) const = default;
+};
+
+/// One question, complete: nothing is left for a later stage to assume. Read by read_scenario, which is the one place
+/// where defaults are decided.
+struct Scenario {
+  std::string file;                               // as the user named it; for errors
+  std::string description;
+  ModelSource model;
+  plan::Plan plan;
+  lower::Training training;
+  std::string cluster_base;                       // builtin name that `cluster` started from; empty: stated in full
+  cluster::Cluster cluster;
+  std::string profile;                            // absolute path of the profile file
+  EngineChoice engine;
+  std::vector<std::string> defaults;              // JSON paths that the document left out
+};
+
+/// One `--set PATH=VALUE`.
+struct Setting {
+  std::string path;   // "plan.tp", "cluster.faults[0].factor"
+  std::string value;  // JSON, or a word that stands for a string; "null" takes the member away
+  auto operator<=>(const Setting&) const = default;
+};
+
+}  // namespace sgsim::scenario

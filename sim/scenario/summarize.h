@@ -1,0 +1,10 @@
+#pragma once
+
+#include "sim/scenario/simulate.h"
+
+namespace sgsim::scenario {
+
+/// The figures of one simulated step. `lowered` may have lost its workload to `simulation`.
+[[nodiscard]] Result summarize(const Scenario& scenario, const Inputs& inputs, const lower::Lowered& lowered, const Simulation& simulation);
+
+}  // namespace sgsim::scenario
