@@ -143,8 +143,10 @@ enum class Protocol : std::uint8_t { ll, ll128, simple };
 enum class Algorithm : std::uint8_t { ring, tree, nvls, pairwise, direct };
 enum class LinkClass : std::uint8_t { nvlink, pcie, network };
 
-/// One protocol over one kind of link, as NCCL's tuner sees it (collective.h has the formulas).
+/// One algorithm and protocol over one kind of link, as NCCL's tuner sees it (collective.h has the formulas). `ring` serves
+/// trees too, `pairwise` single sends too.
 struct ProtocolCost {
+  Algorithm algorithm = Algorithm::ring;
   Protocol protocol = Protocol::simple;
   LinkClass link = LinkClass::nvlink;
   Seconds base;                        // once an operation

@@ -187,7 +187,7 @@ void Reader::curves(StrictObject& o) {
 
 void Reader::collectives(StrictObject& o) {
   o.each("protocols", [&](StrictObject& p) {
-    profile_.protocols.push_back({.protocol = word<Protocol>(p, "protocol"), .link = word<LinkClass>(p, "link"),
+    profile_.protocols.push_back({.algorithm = word<Algorithm>(p, "algorithm"), .protocol = word<Protocol>(p, "protocol"), .link = word<LinkClass>(p, "link"),
                                   .base = Seconds(p.number("base_us", 0) * 1e-6), .hop = Seconds(p.number("hop_us", 0) * 1e-6),
                                   .efficiency = p.number("efficiency", 1e-6), .source = source(p)});
   });

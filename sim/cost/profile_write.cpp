@@ -120,7 +120,7 @@ Json curves(const Profile& p) {
 Json protocols(const Profile& p) {
   Json all = Json::array();
   for (const ProtocolCost& c : p.protocols) {
-    all.push_back({{"protocol", name_of(c.protocol)}, {"link", name_of(c.link)}, {"base_us", us(c.base)}, {"hop_us", us(c.hop)},
+    all.push_back({{"algorithm", name_of(c.algorithm)}, {"protocol", name_of(c.protocol)}, {"link", name_of(c.link)}, {"base_us", us(c.base)}, {"hop_us", us(c.hop)},
                    {"efficiency", number(c.efficiency)}, {"source", c.source}});
   }
   return all;

@@ -17,11 +17,12 @@ inline constexpr std::array<std::string_view, 24> kRequiredTimes = {
     "launch.cuda_graph.launch_latency",    "launch.cuda_graph.device_gap",      "launch.cuda_graph.host_backward_extra"};
 
 /// Names that every profile has in `factors`.
-inline constexpr std::array<std::string_view, 6> kRequiredFactors = {
+inline constexpr std::array<std::string_view, 8> kRequiredFactors = {
     "interference.intra_node.compute", "interference.intra_node.transfer", "interference.inter_node.compute",
-    "interference.inter_node.transfer", "attention.helper_memory_efficiency", "collective.tree_efficiency"};
+    "interference.inter_node.transfer", "attention.helper_memory_efficiency", "collective.tree_efficiency",
+    "collective.sigma", "collective.sigma_network"};
 
 /// Names that every profile has in `rates`.
-inline constexpr std::array<std::string_view, 1> kRequiredRates = {"collective.local"};
+inline constexpr std::array<std::string_view, 2> kRequiredRates = {"collective.local", "nvlink.bandwidth"};
 
 }  // namespace sgsim::cost
