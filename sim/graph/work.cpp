@@ -34,7 +34,7 @@ Bytes attention_bytes(const Attention& a) {
   const double query = product({a.batch, a.heads, a.q_len, a.head_dim}) * element;
   const double key = product({a.batch, a.kv_heads, a.kv_len, a.head_dim}) * element;
   const double statistics = product({a.batch, a.heads, a.q_len}) * size_of(DType::float32);
-  const double mask = a.dense_mask ? product({a.q_len, a.kv_len}) * element : 0.0;  // broadcast over batch and heads
+  const double mask = a.dense_mask ? product({a.batch, a.q_len, a.kv_len}) * element : 0.0;  // broadcast over heads
   const double forward = 2.0 * query + 2.0 * key + statistics + mask;
   // Backward reads q, k, v, the output, its gradient and the statistics, and writes three gradients.
   return Bytes(a.pass == Pass::forward ? forward : forward + 2.0 * query + 2.0 * key);

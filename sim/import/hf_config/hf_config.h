@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "sim/graph/graph.h"
 #include "sim/plan/plan.h"
@@ -26,6 +27,8 @@ struct HfModel {
 
 /// Reads a Hugging Face config.json of the llama, gpt2, bert or mixtral family. Throws InputError.
 [[nodiscard]] HfModel read_hf_config(const std::string& path);
+/// The same from text in memory; `file` is for messages.
+[[nodiscard]] HfModel parse_hf_config(std::string_view json, const std::string& file);
 /// The operator graph (forward and backward, loss included) of that model for one micro-batch.
 [[nodiscard]] graph::OperatorGraph generate_graph(const HfModel& model, const GenerateOptions& options);
 /// A captured graph of a model with k layers, its (last) layer repeated so that there are `layers`.

@@ -1,0 +1,63 @@
+#include "sim/import/hf_config/families.h"
+
+namespace sgsim::import::hf {
+namespace {
+
+struct Routing {
+  ValueRef token;   // [experts * capacity]: which token each row of the experts' batch is
+  ValueRef weight;  // [experts * capacity, 1]
+};
+
+/// Softmax over the experts in float32, the k best, their weights normalised, and the assignments sorted by expert.
+Routing route(Model& model, const std::string& path, ValueRef x, ValueRef gate, std::int64_t rows) {
+  Tape& tape = model.tape;
+  const Config& c = model.config;
+  Affine affine;
+  affine.weight = gate;
+  const ValueRef logits = linear(model, path + ".gate", x, affine);
+  tape.enter(path, "MixtralSparseMoeBlock");
+  const ValueRef scores = softmax(tape, cast(tape, logits, DType::float32));
+  const TopK best = topk_last(tape, scores, c.experts_per_token);
+  const ValueRef weights = cast(tape, div(tape, best.values, sum_last(tape, best.values)), tape.dtype(x));
+  const std::int64_t assignments = tape.type(best.indices).elements();
+  const ValueRef expert_of = tape.call("aten.view.default", best.indices, Dims{assignments});
+  const ValueRef order{tape.call("aten.sort.default", expert_of).node, 1};
+  const ValueRef padded = rows == assignments ? order : tape.call("aten.constant_pad_nd.default", order, Dims{0, rows - assignments}, 0);
+  const ValueRef token = tape.call("aten.floor_divide.default", padded, c.experts_per_token);
+  const ValueRef weight = index_select(tape, view(tape, weights, {assignments, 1}), 0, padded);
+  return {token, weight};
+}
+
+}  // namespace
+
+Experts declare_experts(Sources& sources, const Config& c, const std::string& path) {
+  return {.gate = sources.parameter(path + ".gate.weight", {c.experts, c.hidden}),
+          .w1 = sources.parameter(path + ".experts.w1", {c.experts, c.ffn, c.hidden}),
+          .w3 = sources.parameter(path + ".experts.w3", {c.experts, c.ffn, c.hidden}),
+          .w2 = sources.parameter(path + ".experts.w2", {c.experts, c.hidden, c.ffn})};
+}
+
+ValueRef mixture_of_experts(Model& model, const std::string& path, ValueRef x, const Experts& experts) {
+  Tape& tape = model.tape;
+  const Config& c = model.config;
+  const DType compute = model.options.dtype;
+  const Dims shape = tape.shape(x);
+  tape.enter(path, "MixtralSparseMoeBlock");
+  const std::int64_t tokens = shape[0] * shape[1];
+  const std::int64_t capacity = (tokens * c.experts_per_token + c.experts - 1) / c.experts;
+  const ValueRef flat = view(tape, x, {tokens, c.hidden});
+  const Routing routing = route(model, path, flat, experts.gate, c.experts * capacity);
+  const ValueRef rows = index_select(tape, flat, 0, routing.token);
+  tape.enter(path + ".experts", "MixtralExperts");
+  const ValueRef batch = cast(tape, view(tape, rows, {c.experts, capacity, c.hidden}), compute);
+  const auto product = [&](ValueRef a, ValueRef weight) { return bmm(tape, a, transpose(tape, cast(tape, weight, compute), 1, 2)); };
+  const ValueRef gate = activate(model, path + ".experts.act_fn", product(batch, experts.w1));
+  tape.enter(path + ".experts", "MixtralExperts");
+  const ValueRef inner = mul(tape, gate, product(batch, experts.w3));
+  const ValueRef outs = view(tape, product(inner, experts.w2), {c.experts * capacity, c.hidden});
+  tape.enter(path, "MixtralSparseMoeBlock");
+  const ValueRef sum = index_add_rows(tape, tokens, routing.token, mul(tape, outs, routing.weight));
+  return view(tape, sum, shape);
+}
+
+}  // namespace sgsim::import::hf

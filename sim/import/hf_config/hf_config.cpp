@@ -1,0 +1,62 @@
+#include "sim/import/hf_config/hf_config.h"
+
+#include <fmt/format.h>
+
+#include "sim/core/error.h"
+#include "sim/core/text_file.h"
+#include "sim/import/hf_config/config.h"
+#include "sim/import/hf_config/families.h"
+
+namespace sgsim::import {
+namespace {
+
+void check_options(const hf::Config& config, const GenerateOptions& options) {
+  const auto fail = [](std::string found, std::string expected) {
+    throw InputError({.file = "", .where = "", .found = std::move(found), .expected = std::move(expected), .hint = ""});
+  };
+  if (options.micro_batch < 1) fail(fmt::format("micro-batch {}", options.micro_batch), "at least one sample");
+  if (options.sequence < 1) fail(fmt::format("sequence {}", options.sequence), "at least one token a sample");
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;
+  if (options.micro_batch > kMost || options.sequence > kMost) fail("a batch or sequence above 2^24", "a smaller one");
+  const bool learned = config.family == hf::Family::gpt2 || config.family == hf::Family::bert;
+  if (learned && options.sequence > config.max_positions) {
+    fail(fmt::format("sequence {}", options.sequence), fmt::format("at most the model's {} learned positions", config.max_positions));
+  }
+}
+
+}  // namespace
+
+HfModel parse_hf_config(std::string_view json, const std::string& file) {
+  const hf::Config config = hf::parse_config(json, file);
+  HfModel model;
+  model.family = to_text(config.family);
+  model.config_json = json;
+  model.shape = {.layers = config.layers,
+                 .hidden = config.hidden,
+                 .heads = config.heads,
+                 .kv_heads = config.kv_heads,
+                 .ffn = config.ffn,
+                 .vocab = config.vocab,
+                 .sequence = config.max_positions,
+                 .experts = config.experts};
+  return model;
+}
+
+HfModel read_hf_config(const std::string& path) { return parse_hf_config(read_text_file(path), path); }
+
+graph::OperatorGraph generate_graph(const HfModel& model, const GenerateOptions& options) {
+  const hf::Config config = hf::parse_config(model.config_json, "config.json");
+  check_options(config, options);
+  hf::Tape tape(model.family, options.autocast);
+  hf::Model built{.tape = tape, .config = config, .options = options};
+  graph::ValueRef loss;
+  switch (config.family) {
+    case hf::Family::llama:
+    case hf::Family::mixtral: loss = build_llama(built); break;
+    case hf::Family::gpt2: loss = build_gpt2(built); break;
+    case hf::Family::bert: loss = build_bert(built); break;
+  }
+  return tape.finish(loss, options.micro_batch, options.sequence);
+}
+
+}  // namespace sgsim::import

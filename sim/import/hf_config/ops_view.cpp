@@ -1,0 +1,80 @@
+#include <limits>
+
+#include "sim/import/hf_config/ops.h"
+
+namespace sgsim::import::hf {
+
+ValueRef view(Tape& tape, ValueRef x, Dims sizes) {
+  const ValueRef y = tape.call("aten.view.default", x, sizes);
+  tape.on_backward(y, {x}, [&tape, x](ValueRef g) { tape.add_gradient(x, tape.call("aten.view.default", g, tape.shape(x))); });
+  return y;
+}
+
+ValueRef unsafe_view(Tape& tape, ValueRef x, Dims sizes) {
+  const ValueRef y = tape.call("aten._unsafe_view.default", x, sizes);
+  tape.on_backward(y, {x}, [&tape, x](ValueRef g) { tape.add_gradient(x, tape.call("aten.view.default", g, tape.shape(x))); });
+  return y;
+}
+
+ValueRef transpose(Tape& tape, ValueRef x, int a, int b) {
+  const ValueRef y = tape.call("aten.transpose.int", x, a, b);
+  tape.on_backward(y, {x}, [&tape, x, a, b](ValueRef g) { tape.add_gradient(x, tape.call("aten.transpose.int", g, a, b)); });
+  return y;
+}
+
+ValueRef t(Tape& tape, ValueRef x) {
+  const ValueRef y = tape.call("aten.t.default", x);
+  tape.on_backward(y, {x}, [&tape, x](ValueRef g) { tape.add_gradient(x, tape.call("aten.t.default", g)); });
+  return y;
+}
+
+ValueRef unsqueeze(Tape& tape, ValueRef x, int dim) {
+  const ValueRef y = tape.call("aten.unsqueeze.default", x, dim);
+  tape.on_backward(y, {x}, [&tape, x, dim](ValueRef g) { tape.add_gradient(x, tape.call("aten.squeeze.dim", g, dim)); });
+  return y;
+}
+
+ValueRef expand(Tape& tape, ValueRef x, Dims sizes) {
+  const ValueRef y = tape.call("aten.expand.default", x, sizes);
+  tape.on_backward(y, {x}, [&tape, x](ValueRef g) { tape.add_gradient(x, reduced_to(tape, g, tape.type(x))); });
+  return y;
+}
+
+ValueRef slice(Tape& tape, ValueRef x, int dim, std::int64_t start, std::int64_t end) {
+  const ValueRef y = tape.call("aten.slice.Tensor", x, dim, start, end);
+  tape.on_backward(y, {x}, [&tape, x, dim, start, end](ValueRef g) {
+    tape.add_gradient(x, tape.call("aten.slice_backward.default", g, tape.shape(x), dim, start, end, 1));
+  });
+  return y;
+}
+
+std::array<ValueRef, 3> split3(Tape& tape, ValueRef x, std::int64_t size, int dim) {
+  const ValueRef y = tape.call("aten.split.Tensor", x, size, dim);
+  const std::array<ValueRef, 3> parts = {y, ValueRef{y.node, 1}, ValueRef{y.node, 2}};
+  tape.on_backward_any(y.node, {x}, [&tape, x, parts, dim] {
+    std::array<ValueRef, 3> gradients;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto arrived = tape.gradient(parts[i]);
+      if (!arrived) return;  // every part is used by the models that we generate
+      gradients[i] = *arrived;
+    }
+    tape.add_gradient(x, tape.call("aten.cat.default", list_of({gradients[0], gradients[1], gradients[2]}), dim));
+  });
+  return parts;
+}
+
+ValueRef cat(Tape& tape, ValueRef a, ValueRef b, int dim) {
+  const ValueRef y = tape.call("aten.cat.default", list_of({a, b}), dim);
+  tape.on_backward(y, {a, b}, [&tape, a, b, dim](ValueRef g) {
+    const auto rank = tape.shape(a).size();
+    const std::int64_t at = dim < 0 ? dim + static_cast<std::int64_t>(rank) : dim;
+    const std::int64_t first = tape.shape(a)[static_cast<std::size_t>(at)], both = tape.shape(g)[static_cast<std::size_t>(at)];
+    const ValueRef left = tape.call("aten.slice.Tensor", g, at, 0, first);
+    const ValueRef right = tape.call("aten.slice.Tensor", g, at, first, both);
+    tape.add_gradient(a, left);
+    tape.add_gradient(b, right);
+  });
+  return y;
+}
+
+}  // namespace sgsim::import::hf

@@ -1,0 +1,136 @@
+#include "sim/import/hf_config/tape.h"
+
+#include <fmt/format.h>
+
+#include "sim/core/error.h"
+#include "sim/graph/operators.h"
+
+namespace sgsim::import::hf {
+namespace {
+
+std::uint64_t key_of(ValueRef value) { return (std::uint64_t{value.node.value} << 32) | value.output; }
+
+}  // namespace
+
+void put(std::vector<Argument>& args, ValueRef value) { args.push_back({value}); }
+void put(std::vector<Argument>& args, Argument value) { args.push_back(std::move(value)); }
+void put(std::vector<Argument>& args, std::nullptr_t) { args.emplace_back(); }
+void put(std::vector<Argument>& args, bool value) { args.push_back({value}); }
+void put(std::vector<Argument>& args, double value) { args.push_back({value}); }
+void put(std::vector<Argument>& args, std::int64_t value) { args.push_back({value}); }
+void put(std::vector<Argument>& args, const Dims& sizes) {
+  graph::ArgumentList list;
+  list.reserve(sizes.size());
+  for (const std::int64_t size : sizes) list.push_back({size});
+  args.push_back({std::move(list)});
+}
+
+Argument list_of(std::initializer_list<ValueRef> values) {
+  graph::ArgumentList list;
+  list.reserve(values.size());
+  for (const ValueRef value : values) list.push_back({value});
+  return {std::move(list)};
+}
+
+Argument flags_of(std::initializer_list<bool> values) {
+  graph::ArgumentList list;
+  list.reserve(values.size());
+  for (const bool value : values) list.push_back({value});
+  return {std::move(list)};
+}
+
+Argument text_of(DType dtype) { return {fmt::format("torch.{}", graph::to_text(dtype))}; }
+
+ValueRef Tape::source(graph::NodeKind kind, std::string name, Dims shape, DType dtype) {
+  graph::Node node;
+  node.kind = kind;
+  node.name = std::move(name);
+  node.outputs.push_back(graph::contiguous(std::move(shape), dtype));
+  graph_.nodes.push_back(std::move(node));
+  differentiable_.push_back(kind == graph::NodeKind::parameter);
+  return {NodeId{static_cast<std::uint32_t>(graph_.nodes.size() - 1)}, 0};
+}
+
+void Tape::enter(const std::string& path, std::string_view type) {
+  const auto [found, added] = modules_.try_emplace(path, ModuleId{static_cast<std::uint32_t>(graph_.modules.size())});
+  if (added) {
+    graph_.modules.push_back(path);
+    graph_.module_types.emplace_back(type);
+  }
+  module_ = found->second;
+}
+
+/// As torch.fx names nodes: the operator's name, then _1, _2 ...
+std::string Tape::name_for(std::string_view target) {
+  std::string_view name = target.substr(target.find('.') + 1);
+  name = name.substr(0, name.find('.'));
+  const int times = names_[name]++;
+  return times == 0 ? std::string(name) : fmt::format("{}_{}", name, times);
+}
+
+ValueRef Tape::append(std::string_view target, std::vector<Argument> args, Keywords keywords) {
+  graph::Node node;
+  node.name = name_for(target);
+  node.target = target;
+  node.args = std::move(args);
+  node.kwargs = std::move(keywords);
+  node.phase = phase_;
+  node.module = module_;
+  node.seq_nr = seq_nr_;
+  auto outputs = graph::infer(graph_, node);
+  SGSIM_CHECK(outputs.has_value(), "the operands of the generated node " + node.name + " do not fit " + node.target);
+  node.outputs = std::move(*outputs);
+  graph_.nodes.push_back(std::move(node));
+  differentiable_.push_back(false);
+  return {NodeId{static_cast<std::uint32_t>(graph_.nodes.size() - 1)}, 0};
+}
+
+void Tape::on_backward(ValueRef result, std::initializer_list<ValueRef> operands, std::function<void(ValueRef)> step) {
+  on_backward_any(result.node, operands, [this, result, step = std::move(step)] {
+    if (const auto arrived = gradient(result)) step(*arrived);
+  });
+}
+
+void Tape::on_backward_any(NodeId node, std::initializer_list<ValueRef> operands, std::function<void()> step) {
+  bool any = false;
+  for (const ValueRef operand : operands) any = any || differentiable(operand);
+  if (!any) return;
+  differentiable_[node.value] = true;
+  graph_.nodes[node.value].seq_nr = ++seq_nr_;
+  steps_.push_back({.node = node, .module = module_, .seq_nr = seq_nr_, .run = std::move(step)});
+}
+
+std::optional<ValueRef> Tape::gradient(ValueRef value) const {
+  const auto found = gradients_.find(key_of(value));
+  if (found == gradients_.end()) return std::nullopt;
+  return found->second;
+}
+
+void Tape::add_gradient(ValueRef value, ValueRef gradient) {
+  if (!differentiable(value)) return;
+  const auto [found, added] = gradients_.try_emplace(key_of(value), gradient);
+  if (!added) {
+    const ValueRef sum = call("aten.add.Tensor", found->second, gradient);
+    gradients_.insert_or_assign(key_of(value), sum);
+  }
+}
+
+graph::OperatorGraph Tape::finish(ValueRef loss, std::int64_t micro_batch, std::int64_t sequence) {
+  phase_ = graph::Phase::backward;
+  gradients_.emplace(key_of(loss), call("aten.ones_like.default", loss));
+  for (std::size_t i = steps_.size(); i-- > 0;) {
+    module_ = steps_[i].module;
+    seq_nr_ = steps_[i].seq_nr;
+    steps_[i].run();
+  }
+  graph_.outputs = {loss};
+  for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+    if (graph_.nodes[i].kind != graph::NodeKind::parameter) continue;
+    if (const auto arrived = gradient({NodeId{i}, 0})) graph_.gradients.emplace(NodeId{i}, *arrived);
+  }
+  graph_.micro_batch = micro_batch;
+  graph_.sequence = sequence;
+  return std::move(graph_);
+}
+
+}  // namespace sgsim::import::hf
