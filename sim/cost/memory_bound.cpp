@@ -18,6 +18,9 @@ const BandwidthCurve* curve_of(const Profile& profile, graph::MemoryKind kind) {
   return nullptr;
 }
 
+/// Exponentials, one an element, bind these: their curves are over the larger of the bytes read and written.
+bool is_bound_by_elements(graph::MemoryKind kind) { return kind == graph::MemoryKind::softmax || kind == graph::MemoryKind::cross_entropy; }
+
 double seconds_at(const BandwidthCurve& curve, double bytes) {
   const auto point = [&](std::size_t i) { return static_cast<double>(curve.time_ns[i]) * 1e-9; };
   if (bytes <= static_cast<double>(curve.bytes.front())) return point(0);
@@ -38,11 +41,12 @@ Estimate memory_bound_time(const Profile& profile, const graph::MemoryBound& wor
     SGSIM_CHECK(curve != nullptr, "a profile without a pointwise bandwidth curve");
   }
   const Bytes bytes = work.read + work.written;
-  const double by_bytes = seconds_at(*curve, bytes.value());
+  const Bytes abscissa = is_bound_by_elements(work.kind) ? std::max(work.read, work.written) : bytes;
+  const double by_bytes = seconds_at(*curve, abscissa.value());
   const double by_flops = work.flops / profile.gpu.vector_peak.value / 1.0_s;
   Estimate e{.time = Seconds(std::max(by_bytes, by_flops)), .flops = work.flops, .bytes = bytes, .bound = Bound::memory, .source = Source::interpolated, .sigma = curve->sigma};
   if (by_flops > by_bytes) e.bound = Bound::compute;
-  if (bytes.value() <= 2.0 * static_cast<double>(curve->bytes.front())) e.bound = Bound::latency;
+  if (abscissa.value() <= 2.0 * static_cast<double>(curve->bytes.front())) e.bound = Bound::latency;
   return e;
 }
 

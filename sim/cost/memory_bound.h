@@ -7,7 +7,8 @@
 
 namespace sgsim::cost {
 
-/// Time of a bandwidth-bound kernel: its kind's measured curve at the bytes it moves, straight in log-log between points.
+/// Time of a bandwidth-bound kernel: its kind's measured curve at the bytes it moves (read + written; softmax and
+/// cross-entropy, which exponentials bind: the larger of the two), straight in log-log between points.
 /// Below the first point: the first point's time (the launch floor). Above the last: the last point's bandwidth (the
 /// plateau); both are how such kernels behave, not extrapolations. Never under its flops at the vector peak.
 /// A kind without a curve takes the pointwise one, counted.

@@ -130,7 +130,7 @@ struct ConvolutionPoint {
   bool operator==(const ConvolutionPoint&) const = default;
 };
 
-/// Time of bandwidth-bound kernels of one kind over the bytes they move (read + written): launch floor, ramp and plateau.
+/// Time of bandwidth-bound kernels of one kind over the bytes they move (memory_bound.h): launch floor, ramp and plateau.
 struct BandwidthCurve {
   graph::MemoryKind kind = graph::MemoryKind::pointwise;
   std::vector<std::int64_t> bytes, time_ns;              // ascending; straight in log-log between points

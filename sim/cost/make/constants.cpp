@@ -1,0 +1,88 @@
+#include "sim/cost/make/datasheets.h"
+
+namespace sgsim::cost::make {
+namespace {
+
+constexpr const char* kTorch = "PyTorch 2.11.0+cu130, CUDA 13.0, NCCL 2.28.9";
+
+void add_launch(Profile& p, const std::string& mode, const std::string& source, const std::array<double, 8>& us) {
+  static constexpr std::array<const char*, 8> kNames = {"host_per_operator", "host_per_kernel", "host_per_collective", "host_per_graph",
+                                                        "host_per_step", "launch_latency", "device_gap", "host_backward_extra"};
+  for (std::size_t i = 0; i < kNames.size(); ++i) p.times["launch." + mode + "." + kNames[i]] = {Seconds(us[i] * 1e-6), source};
+}
+
+}  // namespace
+
+void add_sources(Profile& p) {
+  p.sources["datasheet"] = {.kind = ProvenanceKind::published, .source = "NVIDIA A100, H100 and H200 Tensor Core GPU datasheets and architecture whitepapers (nvidia.com)", .machine = "",
+                            .date = "", .software = "", .note = "dense rates; the clock is the one that the peak rates are computed with"};
+  p.sources["memory-reported"] = {.kind = ProvenanceKind::published, .source = "total memory as the driver reports it and PyTorch prints it on these GPUs; H200: validation data set (shared/truth/h200/*.trace.json.gz, deviceProperties)",
+                                  .machine = "", .date = "", .software = "", .note = ""};
+  p.sources["launch-eager"] = {
+      .kind = ProvenanceKind::fitted, .source = "validation data set (shared/truth/h200/gpt2_124m_mb1_eager.{json,trace.json.gz})", .machine = "NVIDIA H200, host as rented", .date = "2026-11-29", .software = kTorch,
+      .note = "29.8 ms a step, bound by the host. The profiled step takes 65.8 ms, so traced host times are scaled by 0.453: forward 10.7 ms for 691 aten calls and 385 launches, backward 17.9 ms for "
+              "969 calls and 650 launches, optimizer and loop 1.2 ms. cudaLaunchKernel itself 8.2 us traced; the rest is spread over the calls. Collectives: c10d calls 126 to 163 us traced. Launch "
+              "latency 10.0 us traced from the call to the kernel's start on an idle device. Gap: median between kernels of busy streams (llama_1b_compile, gpt2_350m: 1.5 us)"};
+  p.sources["launch-compiled"] = {
+      .kind = ProvenanceKind::fitted, .source = "validation data set (shared/truth/h200/gpt2_124m_mb1_compile.{json,trace.json.gz})", .machine = "NVIDIA H200, host as rented", .date = "2026-11-29", .software = kTorch,
+      .note = "23.3 ms a step, bound by the host; the profiled step takes 52.6 ms, scale 0.443. Generated code enqueues a Triton kernel in 50.6 us traced, a library call takes 16 us more; outside the "
+              "compiled regions 5.5 ms a step: accumulating 148 gradients, guards, optimizer, loop"};
+  p.sources["launch-graph"] = {
+      .kind = ProvenanceKind::fitted, .source = "validation data set (shared/truth/h200/gpt2_124m_mb1_cudagraph.{json,trace.json.gz})", .machine = "NVIDIA H200, host as rented", .date = "2026-11-29", .software = kTorch,
+      .note = "gap between nodes: median 0.42 us in the trace (100 tiny kernels in one graph: 1.43 us each with their own second); cudaGraphLaunch 166 us traced, scaled by 0.45; host 4.99 ms a step less 4 "
+              "launches is the rest of the step"};
+  p.sources["interference-h200"] = {
+      .kind = ProvenanceKind::fitted, .source = "validation data set (shared/truth/h200/nccl_h200x2.json, llama_1b_fsdp2_*.trace.json.gz, llama_8b_fsdp2_compile.trace.json.gz)", .machine = "2 x NVIDIA H200, NVLink", .date = "2026-11-29",
+      .software = kTorch,
+      .note = "Traces, kernels wholly beside a NCCL kernel over the same kernels alone: matrix products 1.36 (llama_1b), 1.44 (llama_8b), attention 1.19, bandwidth-bound kernels 1.10 to 1.15; weighted by their "
+              "device time 1.30. Transfers beside computation over the fastest of the same size: 1.20 to 1.47, middle 1.35. Cross-check: 20 products of 8192^3 alone 30.66 ms, 6 all-reduces of 512 MB alone "
+              "11.36 ms, together 35.71 ms; with products slowed 1.40 the overlap lasts 5.05 / (1 - 1/1.40) = 17.7 ms and the transfers are slowed 1.56"};
+  p.sources["interference-carried"] = {.kind = ProvenanceKind::assumed, .source = "the H200's factors, see its profile", .machine = "", .date = "", .software = "",
+                                       .note = "the cause is the same: NCCL's blocks hold SMs (24 of 108 or 132) and persistent or full-wave kernels wait for them; not measured on this GPU"};
+  p.sources["interference-network"] = {.kind = ProvenanceKind::assumed, .source = "no measurement in the data set", .machine = "", .date = "", .software = "",
+                                       .note = "NCCL holds the same SMs while NICs are the bottleneck, but moves fewer bytes a second through them and HBM; the NIC is not slowed by computation"};
+  p.sources["network-tuning"] = {
+      .kind = ProvenanceKind::fitted, .source = "validation data set (shared/truth/published/collectives.json.gz, all-reduce of healthy fabrics on 2 to 8 nodes); start: NCCL src/graph/tuning.cc, hardware latencies of the network", .machine = "A100 and H100 clusters of several operators", .date = "",
+      .software = "NCCL 2.12 to 2.29", .note = "one set for every GPU; efficiency is of the NIC's line rate; docs/costs.md lists the rows and errors"};
+  p.sources["pcie-tuning"] = {.kind = ProvenanceKind::fitted, .source = "validation data set (shared/truth/published/collectives.json.gz, microsoft/vidur a100_pairwise_nvlink: 4 GPUs over PCIe)", .machine = "A100, 4 GPUs, PCIe 4", .date = "", .software = "",
+                              .note = "ring of 4: 23.7 GB/s bus of 31.5; latencies are NVLink's times two"};
+  p.sources["multicast"] = {.kind = ProvenanceKind::fitted, .source = "validation data set (shared/truth/kernels/h100_sxm_comm_nccl_2.29.2.csv.gz; published/collectives.json.gz, stas00/ml-engineering: H200 with 4 to 8 GPUs)", .machine = "H100 and H200, 8 GPUs, NVSwitch", .date = "",
+                            .software = "NCCL 2.27 and 2.29", .note = "S (1 + 1/n) / time: 310, 304, 306 and 304 GB/s with 5, 6, 7 and 8 GPUs"};
+  p.sources["tree"] = {.kind = ProvenanceKind::fitted, .source = "validation data set (shared/truth/published/collectives.json.gz, oracle-quickstart/oci-hpc-oke: 2 x 8 A100)", .machine = "2 x 8 A100-SXM4-40GB, RoCE", .date = "", .software = "",
+                       .note = "237.9 GB/s bus at 8 GB is 127 GB/s through each chain, 0.55 of the ring's 230"};
+  p.sources["copy"] = {.kind = ProvenanceKind::assumed, .source = "PCIe line rate times 0.85 pinned, 0.3 pageable", .machine = "", .date = "", .software = "", .note = "to be replaced by sgsim-calibrate"};
+  p.sources["product-bound"] = {.kind = ProvenanceKind::fitted, .source = "", .machine = "", .date = "", .software = "", .note = ""};
+}
+
+void add_constants(Profile& p, bool hopper) {
+  //                         operator kernel collective graph  step   latency gap  backward
+  add_launch(p, "eager", "launch-eager", {13.4, 3.7, 60.0, 0.0, 1200.0, 4.5, 1.5, 2.6});
+  add_launch(p, "compiled", "launch-compiled", {7.0, 28.0, 60.0, 0.0, 5500.0, 4.5, 1.5, 0.0});
+  add_launch(p, "cuda_graph", "launch-graph", {0.0, 0.0, 0.0, 75.0, 4690.0, 6.0, 0.42, 0.0});
+  const std::string inside = p.name == "h200" ? "interference-h200" : "interference-carried";
+  p.factors["interference.intra_node.compute"] = {1.30, inside};
+  p.factors["interference.intra_node.transfer"] = {1.35, inside};
+  p.factors["interference.intra_node.compute.matmul"] = {1.40, inside};
+  p.factors["interference.intra_node.compute.attention"] = {1.19, inside};
+  p.factors["interference.intra_node.compute.memory_bound"] = {1.12, inside};
+  p.factors["interference.inter_node.compute"] = {1.20, "interference-network"};
+  p.factors["interference.inter_node.transfer"] = {1.05, "interference-network"};
+  p.factors["collective.tree_efficiency"] = {0.55, "tree"};
+  p.factors["collective.sigma_network"] = {0.20, "network-tuning"};
+  p.rates["nvlink.bandwidth"] = {BytesPerSecond(hopper ? 450e9 : 300e9), "datasheet"};
+  const double pcie = hopper ? 63e9 : 31.5e9;
+  p.rates["copy.host_to_device.pinned"] = {BytesPerSecond(0.85 * pcie), "copy"};
+  p.rates["copy.device_to_host.pinned"] = {BytesPerSecond(0.85 * pcie), "copy"};
+  p.rates["copy.host_to_device.pageable"] = {BytesPerSecond(0.3 * pcie), "copy"};
+  p.rates["copy.device_to_host.pageable"] = {BytesPerSecond(0.3 * pcie), "copy"};
+  for (const Algorithm a : {Algorithm::ring, Algorithm::pairwise}) {
+    p.protocols.push_back({a, Protocol::ll, LinkClass::network, 10.0_us, 4.0_us, 0.25, "network-tuning"});
+    p.protocols.push_back({a, Protocol::simple, LinkClass::network, 20.0_us, 14.0_us, 0.92, "network-tuning"});
+    p.protocols.push_back({a, Protocol::ll, LinkClass::pcie, 12.0_us, 2.0_us, 0.25, "pcie-tuning"});
+    p.protocols.push_back({a, Protocol::simple, LinkClass::pcie, 30.0_us, 6.0_us, 0.75, "pcie-tuning"});
+  }
+  p.protocols.push_back({Algorithm::ring, Protocol::ll128, LinkClass::network, 15.0_us, 7.0_us, 0.7, "network-tuning"});
+  if (hopper) p.protocols.push_back({Algorithm::nvls, Protocol::simple, LinkClass::nvlink, 25.0_us, 0.3_us, 0.68, "multicast"});
+}
+
+}  // namespace sgsim::cost::make
