@@ -30,10 +30,12 @@ struct Stack {
   bool accumulate_in_matmul = false;
   /// CUDA graph: collectives are captured in the graph; otherwise they end a captured piece.
   bool nccl_in_graph = true;
+  /// CUDA graph: the optimizer is captured too (torch.compile's reduce-overhead mode leaves it outside).
+  bool optimizer_in_graph = false;
   /// The host waits for the device at the end of every step (`loss.item()`), so that its per-step work is exposed.
   bool synchronize_each_step = false;
-  /// Pipeline: compute waits for its sends too, and the host for both (Megatron batch_isend_irecv with
-  /// batch_p2p_sync, torch.cuda.synchronize after each exchange).
+  /// Pipeline: the host waits for every receive before it goes on (Megatron batch_p2p_sync: torch.cuda.synchronize after
+  /// each exchange).
   bool pipeline_host_sync = false;
   /// Tensor parallel without sequence parallel: a pipeline boundary is sent in tp pieces and gathered on arrival
   /// (Megatron scatter_gather_tensors_in_pipeline).

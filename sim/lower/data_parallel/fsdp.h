@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/lower/data_parallel/parameters.h"
+#include "sim/lower/data_parallel/state_types.h"
+#include "sim/lower/program/actions.h"
+
+namespace sgsim::lower {
+
+/// Parameters that are gathered and reduced together.
+struct Unit {
+  std::vector<std::uint32_t> parameters;   // indices into the chunk's parameters
+  double elements = 0.0;
+  std::uint32_t first = 0, last = 0;       // positions whose forward needs it
+  bool root = false;                       // embedding and head: gathered around the whole chunk
+  bool operator==(const Unit&) const = default;
+};
+
+/// Units of a chunk in forward order: the root first (if the chunk has any position outside the layers), then
+/// layers_per_unit layers each. Units without parameters are left out.
+[[nodiscard]] std::vector<Unit> make_units(const Chunk& chunk, const std::vector<OwnedParameter>& parameters, int layers_per_unit);
+
+/// How FSDP runs (FSDP2 of PyTorch; Zhao et al. 2023, section 3.3).
+struct FsdpRules {
+  StateTypes types;
+  int prefetch = 1;
+  bool reshard_after_forward = true, root_reshards = true, copy_kernels = true;
+  bool hybrid = false;                     // gathers in the shard group; gradients also reduced over its replicas
+  int shard_ranks = 1;
+  bool operator==(const FsdpRules&) const = default;
+};
+
+/// Completion of each unit's communication; equal in all passes of a chunk.
+struct UnitTokens {
+  Token copied_in, gathered, copied_out, reduced;
+};
+
+/// What one micro-batch does differently.
+struct FsdpPass {
+  bool gather = true;            // parameters are not unsharded already
+  bool reshard = true;           // after the backward pass
+  bool reduce = true;            // gradients are reduced; otherwise they stay unsharded
+  bool add_unsharded = false;    // earlier micro-batches left unsharded gradients to add to
+  bool add_sharded = false;      // earlier micro-batches left reduced gradients to add to
+  auto operator<=>(const FsdpPass&) const = default;
+};
+
+/// Actions around both passes of one micro-batch over a chunk.
+///
+/// Forward: unit u's gather may run once unit u - 1 - prefetch has been copied out of its gather buffer; prefetch 0: after unit
+/// u - 1's kernels. Backward: while unit u runs, the `prefetch` units before it are gathered. A unit's gradients are copied into the
+/// reduce-scatter input on the compute stream, which first waits for the previous unit's reduction (FSDP2 keeps one input alive).
+/// Gathers and reductions share one communicator, which runs them in the order of issue.
+[[nodiscard]] ChunkActions fsdp_actions(const Chunk& chunk, const std::vector<Unit>& units, const FsdpRules& rules,
+                                        const std::vector<UnitTokens>& tokens, const FsdpPass& pass);
+
+}  // namespace sgsim::lower

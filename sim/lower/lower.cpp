@@ -1,0 +1,23 @@
+#include "sim/lower/lower.h"
+
+#include <utility>
+
+#include "sim/lower/lower_segmented.h"
+#include "sim/plan/legality.h"
+
+namespace sgsim::lower {
+
+std::variant<Lowered, std::vector<plan::Violation>> lower(const Request& request) {
+  auto violations = plan::check_plan(request.model, request.plan, request.cluster);
+  if (!violations.empty()) return violations;
+  const SegmentedModel model = segment_model(request.graph, request.model, request.plan, request.training);
+  Diagnostics diagnostics;
+  const TaskCosts costs = profile_costs(request.profile, request.training.execution, diagnostics);
+  const ShapeOf shape_of = [&](std::span<const GpuId> members, double concurrent) { return cluster::group_shape(request.cluster, members, concurrent); };
+  Lowered lowered = lower_segmented(model, request.plan, request.training, request.cluster, shape_of, costs);
+  lowered.diagnostics.merge(diagnostics);
+  for (plan::Note& note : plan::plan_notes(request.model, request.plan, request.cluster)) lowered.notes.push_back(std::move(note));
+  return lowered;
+}
+
+}  // namespace sgsim::lower

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/lower/lower.h"
+#include "sim/lower/program/stage.h"
+
+namespace sgsim::lower {
+
+/// What the allocator and the runtime add to what the step itself allocates.
+struct RuntimeMemory {
+  Bytes workspaces;      // library workspaces that the framework's allocator hands out (cuBLAS): counted as allocated
+  Bytes communication;   // communicators' buffers, outside the allocator
+  Bytes context;         // CUDA context with loaded kernels, outside the allocator
+  double fragmentation = 0.0;  // reserved / allocated - 1 at the peak
+};
+
+/// Memory of one rank over the step: what persists, then every change in program order (host issue order, in which a
+/// caching allocator hands out and takes back). `peak` counts what the allocator hands out; `reserved` adds fragmentation,
+/// communicators and context.
+[[nodiscard]] Memory replay_memory(const Stage& stage, const RuntimeMemory& runtime);
+
+}  // namespace sgsim::lower

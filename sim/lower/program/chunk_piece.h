@@ -1,0 +1,15 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/lower/program/piece_writer.h"
+#include "sim/lower/schedule/partition.h"
+
+namespace sgsim::lower {
+
+/// Writes one pass of `chunk` with the actions around its kernels. Activations are taken in the forward pass and given
+/// back in the backward pass.
+void write_forward(PieceWriter& writer, const Chunk& chunk, const std::vector<SegmentLaunches>& segments, const ChunkActions& actions);
+void write_backward(PieceWriter& writer, const Chunk& chunk, const std::vector<SegmentLaunches>& segments, const ChunkActions& actions);
+
+}  // namespace sgsim::lower

@@ -1,0 +1,74 @@
+#include "sim/lower/program/launches.h"
+
+#include <algorithm>
+
+namespace sgsim::lower {
+namespace {
+
+bool is_extern(const graph::Work& work) { return !std::holds_alternative<graph::MemoryBound>(work); }
+
+// The kernel that first needs the result of collective `index`. Without data flow in the list (no kernel names an
+// input) the next kernel is taken to need it.
+std::uint32_t first_reader(const std::vector<compile::Kernel>& kernels, std::size_t index, bool has_flow) {
+  if (!has_flow) return static_cast<std::uint32_t>(index + 1);
+  const KernelId id{static_cast<std::uint32_t>(index)};
+  for (std::size_t k = index + 1; k < kernels.size(); ++k) {
+    if (std::find(kernels[k].inputs.begin(), kernels[k].inputs.end(), id) != kernels[k].inputs.end()) return static_cast<std::uint32_t>(k);
+  }
+  return static_cast<std::uint32_t>(kernels.size());
+}
+
+std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::Execution execution, const TaskCosts& costs) {
+  const bool has_flow = std::any_of(kernels.begin(), kernels.end(), [](const compile::Kernel& k) { return !k.inputs.empty(); });
+  std::vector<Launch> launches;
+  launches.reserve(kernels.size());
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const compile::Kernel& kernel = kernels[i];
+    Launch launch{.kernel = &kernel, .estimate = {}, .cost = {}, .reader = 0};
+    if (kernel.is_communication) {
+      launch.reader = first_reader(kernels, i, has_flow);
+    } else {
+      launch.estimate = costs.kernel(kernel.work);
+      launch.cost = launch_kernel(kernel, launch.estimate.time, execution, costs.launch);
+    }
+    launches.push_back(launch);
+  }
+  return launches;
+}
+
+}  // namespace
+
+RunCost launch_kernel(const compile::Kernel& kernel, Seconds time, compile::Execution execution, const cost::LaunchModel& launch) {
+  switch (execution) {
+    case compile::Execution::eager: {
+      Seconds host = launch.host_per_operator * kernel.host_operators + launch.host_per_kernel;
+      if (kernel.phase == graph::Phase::backward) host += launch.host_backward_extra * kernel.host_operators;
+      return kernel_run(time, host, launch.launch_latency, launch.device_gap);
+    }
+    case compile::Execution::compiled: {
+      const Seconds host = launch.host_per_kernel + (is_extern(kernel.work) ? launch.host_per_operator : Seconds());
+      return kernel_run(time, host, launch.launch_latency, launch.device_gap);
+    }
+    case compile::Execution::cuda_graph: return {.device = launch.device_gap + time, .issue_to_end = launch.device_gap + time, .host = Seconds()};
+  }
+  return {};
+}
+
+std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, const TaskCosts& costs) {
+  std::vector<SegmentLaunches> priced;
+  for (const ModelSegment& segment : model.segments) {
+    priced.push_back({.segment = &segment,
+                      .forward = price(segment.forward, execution, costs),
+                      .recompute = price(segment.recompute, execution, costs),
+                      .backward = price(segment.backward, execution, costs)});
+  }
+  return priced;
+}
+
+Seconds device_time(const std::vector<Launch>& launches) {
+  Seconds total;
+  for (const Launch& launch : launches) total += launch.cost.device;
+  return total;
+}
+
+}  // namespace sgsim::lower

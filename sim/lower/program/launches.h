@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/lower/program/run_cost.h"
+#include "sim/lower/program/task_costs.h"
+#include "sim/lower/segments.h"
+
+namespace sgsim::lower {
+
+/// One kernel or collective of a segment, priced.
+struct Launch {
+  const compile::Kernel* kernel = nullptr;
+  cost::Estimate estimate;      // kernels only
+  RunCost cost;                 // kernels: all; collectives: host part, the transfer is priced when the group is known
+  std::uint32_t reader = 0;     // collectives: first kernel of the same list that needs the result; list size: none here
+};
+
+/// A segment's lists, priced once and shared by all its positions.
+struct SegmentLaunches {
+  const ModelSegment* segment = nullptr;
+  std::vector<Launch> forward, recompute, backward;
+};
+
+/// Host and device cost of launching one kernel that takes `time` on the device.
+/// eager: host_per_operator for each aten call (backward: host_backward_extra too) and host_per_kernel.
+/// compiled: extern calls (products, attention, convolutions) cost host_per_operator, every launch host_per_kernel.
+/// cuda_graph: nothing on the host; a node follows the last after device_gap.
+[[nodiscard]] RunCost launch_kernel(const compile::Kernel& kernel, Seconds time, compile::Execution execution, const cost::LaunchModel& launch);
+
+/// Prices every segment of `model`, which must outlive the result.
+[[nodiscard]] std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, const TaskCosts& costs);
+
+/// Device time of a list, communication excluded.
+[[nodiscard]] Seconds device_time(const std::vector<Launch>& launches);
+
+}  // namespace sgsim::lower

@@ -1,0 +1,125 @@
+#include "sim/lower/program/stage.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "sim/lower/program/chunk_piece.h"
+#include "sim/lower/schedule/boundary.h"
+#include "sim/lower/schedule/order.h"
+
+namespace sgsim::lower {
+namespace {
+
+class StageBuilder {
+ public:
+  StageBuilder(const StageInput& input, int stage)
+      : in_(input), stage_(stage), chunks_(input.stages[static_cast<std::size_t>(stage)]),
+        program_(input.stages.size() == 1 ? std::string("step") : fmt::format("stage {}", stage)) {}
+
+  Stage build();
+
+ private:
+  PieceWriter writer() { return {program_, in_.training.execution, in_.costs, in_.model.modules, in_.training.stack}; }
+  std::uint32_t pass_piece(const PassStep& pass, std::size_t variant);
+  std::uint32_t once(const std::vector<Action>& actions);
+  void begin_step();
+  void end_step();
+
+  const StageInput& in_;
+  int stage_;
+  const std::vector<Chunk>& chunks_;
+  StageProgram program_;
+  StateActions state_;
+  std::vector<ChunkBoundary> boundaries_;
+  std::map<std::tuple<bool, int, std::size_t>, std::uint32_t> pieces_;
+};
+
+bool same_forward(const ChunkActions& a, const ChunkActions& b) {
+  if (a.begin_forward != b.begin_forward || a.end_forward != b.end_forward) return false;
+  static const PositionActions none;
+  for (std::size_t p = 0; p < std::max(a.positions.size(), b.positions.size()); ++p) {
+    const PositionActions& x = p < a.positions.size() ? a.positions[p] : none;
+    const PositionActions& y = p < b.positions.size() ? b.positions[p] : none;
+    if (x.before_forward != y.before_forward || x.after_forward != y.after_forward) return false;
+  }
+  return true;
+}
+
+bool same_backward(const ChunkActions& a, const ChunkActions& b) {
+  if (a.begin_backward != b.begin_backward || a.end_backward != b.end_backward) return false;
+  static const PositionActions none;
+  for (std::size_t p = 0; p < std::max(a.positions.size(), b.positions.size()); ++p) {
+    const PositionActions& x = p < a.positions.size() ? a.positions[p] : none;
+    const PositionActions& y = p < b.positions.size() ? b.positions[p] : none;
+    if (x.before_backward != y.before_backward || x.in_backward != y.in_backward || x.after_backward != y.after_backward) return false;
+  }
+  return true;
+}
+
+std::uint32_t StageBuilder::pass_piece(const PassStep& pass, std::size_t variant) {
+  const auto v = static_cast<std::size_t>(pass.virtual_stage);
+  const auto key = std::tuple(pass.forward, pass.virtual_stage, variant);
+  if (const auto found = pieces_.find(key); found != pieces_.end()) return found->second;
+  const ChunkActions& actions = state_.chunks[v][variant];
+  for (const auto& [other, piece] : pieces_) {
+    const auto& [forward, virtual_stage, other_variant] = other;
+    if (forward != pass.forward || virtual_stage != pass.virtual_stage) continue;
+    const ChunkActions& written = state_.chunks[v][other_variant];
+    if (forward ? same_forward(actions, written) : same_backward(actions, written)) return pieces_[key] = piece;
+  }
+  PieceWriter out = writer();
+  const ChunkBoundary& boundary = boundaries_[v];
+  for (const Action& action : pass.forward ? boundary.before_forward : boundary.before_backward) out.act(action);
+  (pass.forward ? write_forward : write_backward)(out, chunks_[v], in_.segments, actions);
+  for (const Action& action : pass.forward ? boundary.after_forward : boundary.after_backward) out.act(action);
+  return pieces_[key] = program_.add_piece(out.finish());
+}
+
+std::uint32_t StageBuilder::once(const std::vector<Action>& actions) {
+  PieceWriter out = writer();
+  for (const Action& action : actions) out.act(action);
+  return program_.add_piece(out.finish());
+}
+
+void StageBuilder::begin_step() {
+  std::vector<Action> actions;
+  const Seconds host = in_.costs.launch.host_per_step;
+  // Between steps without synchronisation the host is ahead of the device: its per-step work then stands at the end,
+  // where it only shows when the host is what the step waits for.
+  if (in_.training.stack.synchronize_each_step && host.value() > 0.0) actions.push_back(HostWork{.name = "step set-up", .host = host});
+  actions.insert(actions.end(), state_.step.begin.begin(), state_.step.begin.end());
+  if (!actions.empty()) program_.lay(once(actions), -1);
+}
+
+void StageBuilder::end_step() {
+  std::vector<Action> actions = state_.step.finish;
+  actions.insert(actions.end(), state_.step.after_optimizer.begin(), state_.step.after_optimizer.end());
+  const Seconds host = in_.costs.launch.host_per_step;
+  if (!in_.training.stack.synchronize_each_step && host.value() > 0.0) actions.push_back(HostWork{.name = "step set-up", .host = host});
+  if (!actions.empty()) program_.lay(once(actions), -1);
+}
+
+Stage StageBuilder::build() {
+  const auto parameters = owned_parameters(in_.model, in_.stages, stage_);
+  const auto new_token = [this] { return program_.new_token(); };
+  state_ = state_actions({.chunks = chunks_, .parameters = parameters, .plan = in_.plan, .training = in_.training, .shard_group = in_.shard_group, .new_token = new_token});
+  for (const Chunk& chunk : chunks_) boundaries_.push_back(chunk_boundary(in_.model, in_.stages, chunk, in_.plan, in_.training.stack, new_token));
+  begin_step();
+  const auto micro_batches = in_.plan.micro_batches();
+  for (const PassStep& pass : pass_order(in_.plan.schedule, in_.plan.pp, in_.plan.virtual_stages, static_cast<int>(micro_batches), stage_)) {
+    program_.lay(pass_piece(pass, variant_of(pass.micro_batch, micro_batches)), pass.micro_batch);
+  }
+  end_step();
+  Stage stage{.skeleton = std::move(program_).finish(), .persistent = std::move(state_.persistent), .parameters = 0.0};
+  for (const auto& chunk : parameters) stage.parameters += elements_of(chunk);
+  return stage;
+}
+
+}  // namespace
+
+Stage build_stage(const StageInput& input, int stage) { return StageBuilder(input, stage).build(); }
+
+}  // namespace sgsim::lower
