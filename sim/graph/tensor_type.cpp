@@ -34,6 +34,32 @@ TensorType strided(Dims shape, DType dtype, Dims stride) {
 
 bool is_contiguous(const TensorType& type) { return type.stride.empty() || type.stride == contiguous_strides(type.shape); }
 
+// Walks the old dimensions from the last in chunks that lie dense in memory and deals each chunk out to new dimensions.
+std::optional<Dims> view_strides(const TensorType& type, const Dims& sizes) {
+  const Dims old_stride = strides_of(type);
+  Dims stride(sizes.size(), 1);
+  std::int64_t chunk = 1, dealt = 1;
+  std::size_t to = sizes.size();
+  std::int64_t base = type.shape.empty() ? 1 : old_stride.back();
+  for (std::size_t i = type.shape.size(); i-- > 0;) {
+    chunk = wrapping_product(chunk, type.shape[i]);
+    const bool chunk_ends = i == 0 || (type.shape[i - 1] != 1 && old_stride[i - 1] != wrapping_product(chunk, base));
+    if (!chunk_ends) continue;
+    while (to > 0 && (dealt < chunk || sizes[to - 1] == 1)) {
+      --to;
+      stride[to] = wrapping_product(dealt, base);
+      dealt = wrapping_product(dealt, sizes[to]);
+    }
+    if (dealt != chunk) return std::nullopt;
+    if (i > 0) {
+      base = old_stride[i - 1];
+      chunk = 1;
+      dealt = 1;
+    }
+  }
+  return stride;
+}
+
 TensorType absent() { return {.shape = {0}, .dtype = DType::uint8, .stride = {}}; }
 
 bool is_absent(const TensorType& type) { return type == absent(); }

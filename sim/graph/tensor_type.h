@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ using Dims = std::vector<std::int64_t>;
 /// Strides of dimensions of size 1 do not matter and are set as in the row-major tensor.
 [[nodiscard]] TensorType strided(Dims shape, DType dtype, Dims stride);
 [[nodiscard]] bool is_contiguous(const TensorType& type);
+
+/// Strides with which memory laid out as `type` can be seen in the shape `sizes` (of as many elements); nothing when
+/// that needs a copy. PyTorch: view works, or reshape copies.
+[[nodiscard]] std::optional<Dims> view_strides(const TensorType& type, const Dims& sizes);
 
 /// What stands for a result that an operator does not give (None in PyTorch): no elements.
 [[nodiscard]] TensorType absent();

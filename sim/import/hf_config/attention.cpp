@@ -23,7 +23,7 @@ ValueRef additive_mask(Tape& tape, ValueRef visible, DType dtype) {
 ValueRef merged_heads(Tape& tape, ValueRef x) {
   const ValueRef by_token = transpose(tape, x, 1, 2);
   const Dims shape = tape.shape(by_token);
-  return view(tape, by_token, {shape[0], shape[1], shape[2] * shape[3]});
+  return reshape(tape, by_token, {shape[0], shape[1], shape[2] * shape[3]});
 }
 
 /// Batched products with scale, mask and softmax between them, as Megatron-LM before flash attention: no attention dropout,

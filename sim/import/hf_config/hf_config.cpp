@@ -1,5 +1,7 @@
 #include "sim/import/hf_config/hf_config.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/core/error.h"
@@ -48,6 +50,8 @@ graph::OperatorGraph generate_graph(const HfModel& model, const GenerateOptions&
   const hf::Config config = hf::parse_config(model.config_json, "config.json");
   check_options(config, options);
   hf::Tape tape(model.family, options.autocast);
+  constexpr std::size_t kNodesALayer = 320;  // more than any family needs with flash attention
+  tape.reserve(kNodesALayer * static_cast<std::size_t>(std::min<std::int64_t>(config.layers + 1, 1000)));
   hf::Model built{.tape = tape, .config = config, .options = options};
   graph::ValueRef loss;
   switch (config.family) {

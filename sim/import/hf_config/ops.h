@@ -12,6 +12,8 @@ namespace sgsim::import::hf {
 
 // views
 ValueRef view(Tape& tape, ValueRef x, Dims sizes);
+/// A view where the layout allows it, else a copy (clone and _unsafe_view), as reshape decides.
+ValueRef reshape(Tape& tape, ValueRef x, Dims sizes);
 ValueRef unsafe_view(Tape& tape, ValueRef x, Dims sizes);
 ValueRef transpose(Tape& tape, ValueRef x, int a, int b);
 ValueRef t(Tape& tape, ValueRef x);

@@ -3,16 +3,32 @@
 #include "sim/import/hf_config/ops.h"
 
 namespace sgsim::import::hf {
+namespace {
+
+/// Without a place on the tape; autograd reshapes gradients.
+ValueRef reshaped(Tape& tape, ValueRef x, const Dims& sizes) {
+  if (graph::view_strides(tape.type(x), sizes)) return tape.call("aten.view.default", x, sizes);
+  const Keywords contiguous = {{"memory_format", Argument{std::string("torch.contiguous_format")}}};
+  return tape.call("aten._unsafe_view.default", tape.call_with(contiguous, "aten.clone.default", x), sizes);
+}
+
+}  // namespace
 
 ValueRef view(Tape& tape, ValueRef x, Dims sizes) {
   const ValueRef y = tape.call("aten.view.default", x, sizes);
-  tape.on_backward(y, {x}, [&tape, x](ValueRef g) { tape.add_gradient(x, tape.call("aten.view.default", g, tape.shape(x))); });
+  tape.on_backward(y, {x}, [&tape, x](ValueRef g) { tape.add_gradient(x, reshaped(tape, g, tape.shape(x))); });
+  return y;
+}
+
+ValueRef reshape(Tape& tape, ValueRef x, Dims sizes) {
+  const ValueRef y = reshaped(tape, x, sizes);
+  tape.on_backward(y, {x}, [&tape, x](ValueRef g) { tape.add_gradient(x, reshaped(tape, g, tape.shape(x))); });
   return y;
 }
 
 ValueRef unsafe_view(Tape& tape, ValueRef x, Dims sizes) {
   const ValueRef y = tape.call("aten._unsafe_view.default", x, sizes);
-  tape.on_backward(y, {x}, [&tape, x](ValueRef g) { tape.add_gradient(x, tape.call("aten.view.default", g, tape.shape(x))); });
+  tape.on_backward(y, {x}, [&tape, x](ValueRef g) { tape.add_gradient(x, reshaped(tape, g, tape.shape(x))); });
   return y;
 }
 

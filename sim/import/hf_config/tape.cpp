@@ -6,12 +6,6 @@
 #include "sim/graph/operators.h"
 
 namespace sgsim::import::hf {
-namespace {
-
-std::uint64_t key_of(ValueRef value) { return (std::uint64_t{value.node.value} << 32) | value.output; }
-
-}  // namespace
-
 void put(std::vector<Argument>& args, ValueRef value) { args.push_back({value}); }
 void put(std::vector<Argument>& args, Argument value) { args.push_back(std::move(value)); }
 void put(std::vector<Argument>& args, std::nullptr_t) { args.emplace_back(); }
@@ -40,6 +34,12 @@ Argument flags_of(std::initializer_list<bool> values) {
 }
 
 Argument text_of(DType dtype) { return {fmt::format("torch.{}", graph::to_text(dtype))}; }
+
+void Tape::reserve(std::size_t nodes) {
+  graph_.nodes.reserve(nodes);
+  differentiable_.reserve(nodes);
+  gradients_.reserve(nodes);
+}
 
 ValueRef Tape::source(graph::NodeKind kind, std::string name, Dims shape, DType dtype) {
   graph::Node node;
@@ -100,24 +100,27 @@ void Tape::on_backward_any(NodeId node, std::initializer_list<ValueRef> operands
   steps_.push_back({.node = node, .module = module_, .seq_nr = seq_nr_, .run = std::move(step)});
 }
 
-std::optional<ValueRef> Tape::gradient(ValueRef value) const {
-  const auto found = gradients_.find(key_of(value));
-  if (found == gradients_.end()) return std::nullopt;
-  return found->second;
+ValueRef& Tape::slot(ValueRef value) {
+  if (value.output > 0) return further_gradients_[value];
+  if (gradients_.size() <= value.node.value) gradients_.resize(graph_.nodes.size());
+  return gradients_[value.node.value];
+}
+
+std::optional<ValueRef> Tape::gradient(ValueRef value) {
+  const ValueRef arrived = slot(value);
+  return arrived.node.valid() ? std::optional(arrived) : std::nullopt;
 }
 
 void Tape::add_gradient(ValueRef value, ValueRef gradient) {
   if (!differentiable(value)) return;
-  const auto [found, added] = gradients_.try_emplace(key_of(value), gradient);
-  if (!added) {
-    const ValueRef sum = call("aten.add.Tensor", found->second, gradient);
-    gradients_.insert_or_assign(key_of(value), sum);
-  }
+  if (const auto arrived = this->gradient(value)) gradient = call("aten.add.Tensor", *arrived, gradient);
+  slot(value) = gradient;
 }
 
 graph::OperatorGraph Tape::finish(ValueRef loss, std::int64_t micro_batch, std::int64_t sequence) {
   phase_ = graph::Phase::backward;
-  gradients_.emplace(key_of(loss), call("aten.ones_like.default", loss));
+  const ValueRef one = call("aten.ones_like.default", loss);
+  slot(loss) = one;
   for (std::size_t i = steps_.size(); i-- > 0;) {
     module_ = steps_[i].module;
     seq_nr_ = steps_[i].seq_nr;

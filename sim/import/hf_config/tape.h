@@ -45,6 +45,8 @@ class Tape {
   Tape(std::string name, bool autocast) : autocast_(autocast) { graph_.name = std::move(name); }
   [[nodiscard]] bool autocast() const { return autocast_; }
 
+  /// Room for so many nodes.
+  void reserve(std::size_t nodes);
   /// Parameters, buffers and inputs; before the first call.
   ValueRef source(graph::NodeKind kind, std::string name, Dims shape, DType dtype);
   /// Module that the next calls belong to.
@@ -75,7 +77,7 @@ class Tape {
   /// The same for several results (split): the step runs when any of them has a gradient, and asks for each.
   void on_backward_any(NodeId node, std::initializer_list<ValueRef> operands, std::function<void()> step);
   /// The gradient that has arrived for a value, if any.
-  [[nodiscard]] std::optional<ValueRef> gradient(ValueRef value) const;
+  [[nodiscard]] std::optional<ValueRef> gradient(ValueRef value);
   /// Hands a gradient to a value (ignored when it is not differentiable).
   void add_gradient(ValueRef value, ValueRef gradient);
 
@@ -90,6 +92,8 @@ class Tape {
     std::function<void()> run;
   };
 
+  /// Where the gradient of a value is kept.
+  ValueRef& slot(ValueRef value);
   ValueRef append(std::string_view target, std::vector<Argument> args, Keywords keywords);
   std::string name_for(std::string_view target);
 
@@ -99,7 +103,8 @@ class Tape {
   ModuleId module_;
   std::int64_t seq_nr_ = 0;
   std::vector<bool> differentiable_;                             // by node
-  std::unordered_map<std::uint64_t, ValueRef> gradients_;        // by node and output
+  std::vector<ValueRef> gradients_;                              // by node: of its first output; invalid: none yet
+  std::map<ValueRef, ValueRef> further_gradients_;               // of other outputs
   std::unordered_map<std::string, ModuleId> modules_;
   std::unordered_map<std::string_view, int> names_;              // times an operator's name was given
   std::vector<Step> steps_;
