@@ -1,27 +1,14 @@
 #include "sim/import/aot/document.h"
 
-#include <limits>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
 #include "sim/core/json_value.h"
-#include "sim/graph/tensor_type.h"
+#include "sim/graph/tensor_json.h"
 
 namespace sgsim::import::aot {
 namespace {
-
-constexpr int kDeepestList = 32;                                // lists in lists; aten needs two
-constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;    // of one dimension
-constexpr double kMostElements = 1e15;                          // of one tensor: a petabyte
-
-/// Python writes numbers that JSON lacks as text.
-std::optional<double> not_finite(std::string_view text) {
-  if (text == "inf" || text == "Infinity") return std::numeric_limits<double>::infinity();
-  if (text == "-inf" || text == "-Infinity") return -std::numeric_limits<double>::infinity();
-  if (text == "nan" || text == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  return std::nullopt;
-}
 
 RawArgument parse_argument(const JsonValue& value, int depth) {
   const nlohmann::json& json = value.json();
@@ -32,14 +19,14 @@ RawArgument parse_argument(const JsonValue& value, int depth) {
     case nlohmann::json::value_t::number_unsigned: return {value.integer()};
     case nlohmann::json::value_t::number_float: return {json.get<double>()};
     case nlohmann::json::value_t::string: {
-      if (const auto number = not_finite(value.text())) return {*number};
+      if (const auto number = graph::number_from_name(value.text())) return {*number};
       return {value.text()};
     }
     case nlohmann::json::value_t::object:
       value.check_keys({"node"});
       return {RawReference{value.at("node").text()}};
     case nlohmann::json::value_t::array: {
-      if (depth >= kDeepestList) value.fail(fmt::format("at most {} lists inside each other", kDeepestList));
+      if (depth >= graph::kDeepestList) value.fail(fmt::format("at most {} lists inside each other", graph::kDeepestList));
       RawList list;
       for (std::size_t i = 0; i < json.size(); ++i) list.push_back(parse_argument(value.item(i), depth + 1));
       return {std::move(list)};
@@ -48,43 +35,13 @@ RawArgument parse_argument(const JsonValue& value, int depth) {
   }
 }
 
-graph::Dims parse_sizes(const JsonValue& value) {
-  graph::Dims sizes;
-  for (std::size_t i = 0; i < value.list_size(); ++i) sizes.push_back(value.item(i).integer_between(0, kLargestSize));
-  return sizes;
-}
-
-graph::DType parse_dtype(const JsonValue& value) {
-  const auto dtype = graph::dtype_from_text(value.text());
-  if (!dtype) value.fail("an element type that PyTorch has, such as \"bfloat16\"");
-  return *dtype;
-}
-
-void check_elements(const graph::Dims& shape, const JsonValue& where) {
-  double elements = 1.0;
-  for (const std::int64_t size : shape) elements *= static_cast<double>(size);
-  if (elements > kMostElements) where.fail("a tensor of at most 1e15 elements");
-}
-
-graph::TensorType parse_type(const JsonValue& value) {
-  value.check_keys({"shape", "dtype", "stride"});
-  graph::Dims shape = parse_sizes(value.at("shape"));
-  check_elements(shape, value.at("shape"));
-  const graph::DType dtype = parse_dtype(value.at("dtype"));
-  const auto stride_value = value.find("stride");
-  if (!stride_value) return graph::contiguous(std::move(shape), dtype);
-  graph::Dims stride = parse_sizes(*stride_value);
-  if (stride.size() != shape.size()) stride_value->fail(fmt::format("as many strides as sizes ({})", shape.size()));
-  return graph::strided(std::move(shape), dtype, std::move(stride));
-}
-
 std::vector<graph::TensorType> parse_outs(const JsonValue& value) {
   if (value.is_null()) return {graph::absent()};
-  if (value.json().is_object()) return {parse_type(value)};
+  if (value.json().is_object()) return {graph::tensor_from_json(value)};
   std::vector<graph::TensorType> outs;
   for (std::size_t i = 0; i < value.list_size(); ++i) {
     const JsonValue item = value.item(i);
-    outs.push_back(item.is_null() ? graph::absent() : parse_type(item));
+    outs.push_back(item.is_null() ? graph::absent() : graph::tensor_from_json(item));
   }
   return outs;
 }
@@ -172,9 +129,7 @@ RawParameter parse_parameter(const JsonValue& value) {
   if (value.list_size() != 3) value.fail("[name, shape, element type]");
   RawParameter parameter;
   parameter.name = value.item(0).text();
-  graph::Dims shape = parse_sizes(value.item(1));
-  check_elements(shape, value.item(1));
-  parameter.type = graph::contiguous(std::move(shape), parse_dtype(value.item(2)));
+  parameter.type = graph::contiguous(graph::shape_from_json(value.item(1)), graph::dtype_from_json(value.item(2)));
   return parameter;
 }
 
