@@ -61,7 +61,7 @@ std::vector<Kernel> compile_fused(const graph::OperatorGraph& graph, const Compi
   const fuse::Partition partition = stages.run("partition", options.recompute, program.ops.size(), [&] {
     return fuse::partition(program, users, options.recompute);
   });
-  const fuse::LoopProgram loops = stages.run("loop nests", true, program.ops.size(), [&] {
+  fuse::LoopProgram loops = stages.run("loop nests", true, program.ops.size(), [&] {
     return fuse::build_loops(program, users, partition,
                              {.inline_values = options.inline_values, .split_reductions = options.split_reductions});
   });

@@ -59,6 +59,7 @@ Read elsewhere(Read read, std::uint64_t salt, double elements, std::uint32_t ran
 Read placed(Read read, std::uint32_t dimension, std::int64_t start, double elements) {
   read.offset -= start * read.strides[dimension];
   read.most = std::min(read.most, elements);
+  read.masked = true;
   return read;
 }
 

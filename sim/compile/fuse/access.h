@@ -13,6 +13,7 @@ namespace sgsim::compile::fuse {
 struct Read {
   std::uint32_t buffer = 0;
   std::uint32_t times = 1;      // loads an element of the expression (a small reduction written out, a pooling window)
+  bool masked = false;          // behind a mask: an operand of cat, pad, slice_backward
   std::int64_t offset = 0;
   Dims strides;
   std::uint64_t place = 0;      // 0: strides hold

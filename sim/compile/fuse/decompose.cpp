@@ -26,6 +26,8 @@ int arithmetic_of(std::string_view name) {
   if (name == "silu" || name == "tanh_backward" || name == "sigmoid_backward") return 3;
   if (name == "silu_backward") return 6;
   if (name == "softplus" || name == "softplus_backward" || name == "hardswish" || name == "hardswish_backward") return 4;
+  if (name == "cat") return 7;             // two operands: positions, masks, selection
+  if (name == "slice_backward" || name == "constant_pad_nd") return 5;
   if (name == "addcmul" || name == "addcdiv" || name == "lerp" || name == "where" || name == "threshold_backward") return 2;
   return 1;
 }
@@ -214,7 +216,7 @@ class Decomposer {
     const Node& node = builder_.node();
     for (std::uint32_t output = 0; output < node.outputs.size(); ++output) {
       if (graph::is_absent(node.outputs[output])) continue;
-      builder_.bind(output, builder_.add(OpKind::rearrange, builder_.repeated_operands(), shape_of(node.outputs[output]), node.outputs[output].dtype, arithmetic));
+      builder_.bind(output, builder_.add(OpKind::rearrange, builder_.repeated_operands(), shape_of(node.outputs[output]), node.outputs[output].dtype, std::max(arithmetic, arithmetic_of(base_name(node.target)))));
       builder_.last().recomputable = base_name(node.target) == "cat";
       builder_.last().view = placement();
     }

@@ -164,10 +164,17 @@ class Emitter {
       longest = std::max(longest, nest.reduced);
     }
     work.kind = kind_of(g, reduces, work);
-    const bool persistent = reduces && is_persistent(longest, outer);
+    const bool persistent = reduces && (groups_[g].mixed || is_persistent(longest, outer));
     kernel.name = std::string(reduces ? (persistent ? "triton_per_fused" : "triton_red_fused") : "triton_poi_fused") + operators_of(g);
+    if (adds_mixed_parts(g)) kernel.name = "reduce_kernel";
     kernel.work = work;
     kernels_.push_back(std::move(kernel));
+  }
+
+  /// ATen's sum adds up the partial sums that a kernel over rows and columns leaves.
+  [[nodiscard]] bool adds_mixed_parts(std::uint32_t g) const {
+    const LoopNest& nest = loops_.nests[groups_[g].nests[0]];
+    return nest.combines && !nest.reads.empty() && maker_[nest.reads[0].buffer] != kNone && groups_[maker_[nest.reads[0].buffer]].mixed;
   }
 
   /// Names of the operators in a group, sorted, each once.
@@ -234,7 +241,7 @@ class Emitter {
     for (const auto& [buffer, use] : uses) {
       if (use.passes.size() > 1) row += use.bytes / static_cast<double>(kept);
     }
-    const bool again = !is_persistent(longest, outer) && row > kCachedRowBytes;
+    const bool again = !group.mixed && !is_persistent(longest, outer) && row > kCachedRowBytes;
     double total = 0.0;
     for (const auto& [buffer, use] : uses) total += use.bytes * (again && use.passes.size() > 1 ? static_cast<double>(use.passes.size()) : 1.0);
     return Bytes(total);

@@ -12,7 +12,7 @@ namespace {
 // torch/_inductor/config.py: realize_reads_threshold, realize_acc_reads_threshold, realize_opcount_threshold,
 // unroll_reductions_threshold.
 constexpr std::uint32_t kReadsOfSharedValue = 4, kReadsOfAnyValue = 8;
-constexpr double kOperations = 30.0;
+constexpr std::uint32_t kOperations = 30;
 constexpr std::int64_t kWrittenOutReduction = 8;
 
 /// Lowers the operators of one pass of one piece after the other.
@@ -95,7 +95,7 @@ class Lowering {
     if (op.tangent) return fixed(i);
     switch (op.kind) {
       case OpKind::view: return;
-      case OpKind::constant: return define(result, {.reads = {}, .ops = {i}, .operations = 1.0});
+      case OpKind::constant: return define(result, {.reads = {}, .uses = {{i, 1}}});
       case OpKind::pointwise: return define(result, combined(i));
       case OpKind::rearrange: return define(result, rearranged(i));
       case OpKind::gather: return define(result, gathered(i));
@@ -125,7 +125,7 @@ class Lowering {
       const std::uint32_t i = program_.values[v].op;
       for (Read& read : expression.reads)
         read = through_view(read, program_.ops[i].view, program_.values[from].shape, program_.values[v].shape);
-      expression.ops.push_back(i);
+      expression.use(i);
       return expression;
     }
     Box& box = boxes_[v];
@@ -133,7 +133,7 @@ class Lowering {
     Read read;
     read.buffer = buffer_of(v);
     read.strides = program_.values[v].storage;
-    return {.reads = {read}, .ops = {}, .operations = 1.0};
+    return {.reads = {read}, .uses = {}};
   }
 
   /// The buffer of a value in memory; parameters and inputs get theirs when they are first read.
@@ -150,13 +150,13 @@ class Lowering {
   [[nodiscard]] Expression combined(std::uint32_t i) {
     const Op& op = program_.ops[i];
     const Dims& shape = program_.values[op.first_output].shape;
-    Expression result{.reads = {}, .ops = {}, .operations = static_cast<double>(op.arithmetic)};
+    Expression result;
     for (const std::uint32_t v : program_.inputs(op)) {
       Expression part = load(v);
       for (Read& read : part.reads) read = broadcast(read, program_.values[v].shape, shape);
       result.absorb(part);
     }
-    result.ops.push_back(i);
+    result.use(i);
     return result;
   }
 
@@ -166,7 +166,7 @@ class Lowering {
     const bool window = !op.recomputable && op.arithmetic == 4, side_by_side = op.view.kind == ViewKind::slice;
     std::int64_t start = op.view.start;
     const Dims& shape = program_.values[op.first_output].shape;
-    Expression result{.reads = {}, .ops = {}, .operations = static_cast<double>(op.arithmetic)};
+    Expression result;
     std::uint64_t position = 0;
     for (const std::uint32_t v : program_.inputs(op)) {
       if (window) write(base_[v]);
@@ -180,18 +180,18 @@ class Lowering {
         read = elsewhere(read, mix(i, position), std::min(elements, result_.buffers[read.buffer].elements), shape.rank);
         if (window) read.times = kWindow;
       }
-      result.absorb(part);
+      result.absorb(part, side_by_side ? 0 : 1);
       ++position;
       if (side_by_side) start += program_.values[v].shape[op.view.dimension];
     }
-    result.ops.push_back(i);
+    result.use(i);
     return result;
   }
 
   [[nodiscard]] Expression gathered(std::uint32_t i) {
     const Op& op = program_.ops[i];
     const Value& out = program_.values[op.first_output];
-    Expression result{.reads = {}, .ops = {}, .operations = static_cast<double>(op.arithmetic)};
+    Expression result;
     const auto inputs = program_.inputs(op);
     for (std::size_t n = 0; n < inputs.size(); ++n) {
       const std::uint32_t v = inputs[n];
@@ -211,7 +211,7 @@ class Lowering {
       }
       result.absorb(part);
     }
-    result.ops.push_back(i);
+    result.use(i);
     return result;
   }
 
@@ -223,8 +223,7 @@ class Lowering {
       for (Read& read : part.reads) read = broadcast(read, program_.values[v].shape, shape);
       result.absorb(part);
     }
-    result.operations += program_.ops[i].arithmetic;
-    result.ops.push_back(i);
+    result.use(i);
     return result;
   }
 
@@ -241,7 +240,9 @@ class Lowering {
         read = elsewhere(read, mix(op.reduced, i), std::min(all, result_.buffers[read.buffer].elements), program_.values[op.first_output].shape.rank);
         read.times *= static_cast<std::uint32_t>(std::max<std::int64_t>(length, 1));
       }
-      return define(op.first_output, std::move(expression));
+      Expression written_out{.reads = std::move(expression.reads), .uses = {}};
+      for (const OpUse& u : expression.uses) written_out.use(u.op, u.times * static_cast<std::uint32_t>(std::max<std::int64_t>(length, 1)));
+      return define(op.first_output, std::move(written_out));
     }
     const auto first = nests_.reduction(i, expression, shape, program_.values[operand].storage, options_.split_reductions);
     for (std::uint32_t r = 0; r < op.outputs; ++r) remember(op.first_output + r, first + r);
@@ -272,7 +273,7 @@ class Lowering {
       }
       expression.absorb(part);
     }
-    expression.ops.push_back(i);
+    expression.use(i);
     remember(op.first_output, nests_.scatter(i, expression, inputs[1], buffer_of(base_[inputs[0]])));
   }
 
@@ -324,7 +325,7 @@ class Lowering {
       read_by_library = read_by_library || kind == OpKind::external || kind == OpKind::communication || kind == OpKind::opaque;
     }
     const std::uint32_t reads = box.expression.loads();
-    const bool large = box.expression.operations > kOperations;
+    const bool large = box.expression.operations(program_) > kOperations;
     if (uses > 1 && read_by_library && reads > 1) return write(base);
     if (uses > 1 && (reads > kReadsOfSharedValue || large)) return write(base);
     if (reads > kReadsOfAnyValue || (large && reads > 1)) write(base);

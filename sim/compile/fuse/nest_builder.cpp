@@ -7,14 +7,24 @@
 
 namespace sgsim::compile::fuse {
 
-void Expression::absorb(const Expression& o) {
+void Expression::absorb(const Expression& o, std::uint32_t times) {
   for (const Read& read : o.reads) {
     if (std::none_of(reads.begin(), reads.end(), [&](const Read& r) { return r.same_as(read); })) reads.push_back(read);
   }
-  for (const std::uint32_t op : o.ops) {
-    if (std::find(ops.begin(), ops.end(), op) == ops.end()) ops.push_back(op);
-  }
-  operations += o.operations;
+  for (const OpUse& u : o.uses) use(u.op, u.times * times);
+}
+
+void Expression::use(std::uint32_t op, std::uint32_t times) {
+  const auto found = std::find_if(uses.begin(), uses.end(), [&](const OpUse& u) { return u.op == op; });
+  if (found == uses.end()) uses.push_back({op, times});
+  else found->times = std::max(found->times, times);
+}
+
+std::uint32_t Expression::operations(const Program& program) const {
+  std::uint32_t n = 0;
+  for (const OpUse& u : uses) n += u.times * program.ops[u.op].arithmetic;
+  for (const Read& read : reads) n += read.masked ? 0 : read.times;
+  return n;
 }
 
 std::uint32_t Expression::loads() const {
@@ -56,8 +66,10 @@ LoopNest& NestBuilder::new_nest(LoopKind kind, const Expression& expression) {
   nest.kind = kind;
   nest.piece = piece_;
   nest.backward = backward_;
-  nest.arithmetic = expression.operations;
-  nest.ops = expression.ops;
+  for (const OpUse& u : expression.uses) {
+    nest.ops.push_back(u.op);
+    nest.arithmetic += static_cast<double>(std::max(u.times, 1U)) * program_.ops[u.op].arithmetic;
+  }
   result_.nests.push_back(std::move(nest));
   return result_.nests.back();
 }
@@ -129,6 +141,7 @@ std::uint32_t NestBuilder::reduction(std::uint32_t i, const Expression& expressi
     nest.kept = kept;
     nest.reduced = length;
     nest.outer = !contiguous && (is_outer || kept > 8192);
+    nest.online = op.online;
     nest.reads = std::move(reads);
     write_results(nest, first, op.outputs);
     return first;
@@ -142,6 +155,9 @@ std::uint32_t NestBuilder::reduction(std::uint32_t i, const Expression& expressi
   nest.kept = kept * parts;
   nest.reduced = block;
   nest.outer = is_outer;
+  nest.online = op.online;
+  nest.whole_kept = kept;
+  nest.whole_reduced = length;
   for (std::size_t n = 0; n < expression.reads.size(); ++n) {
     const Read& read = expression.reads[n];
     std::array<Loop, kMaxRank + 2> loops;
@@ -166,18 +182,19 @@ std::uint32_t NestBuilder::reduction(std::uint32_t i, const Expression& expressi
   return combine_parts(i, expression, std::move(partial), kept, parts, is_outer);
 }
 
-/// The kernels that sum the parts: one, or more when there are many parts.
+/// The kernels that sum the parts: one; statistics of two results (Welford) are cut again when there are many parts.
 std::uint32_t NestBuilder::combine_parts(std::uint32_t i, const Expression& expression, std::vector<std::uint32_t> partial, std::int64_t kept,
                                          std::int64_t parts, bool outer) {
   const Op& op = program_.ops[i];
   for (;;) {
-    const std::int64_t again = reduction_parts(kept, parts, outer);
+    const std::int64_t again = op.online ? reduction_parts(kept, parts, outer) : 1;
     const std::int64_t length = again > 1 ? (parts + again - 1) / again : parts;
     std::vector<std::uint32_t> results;
     for (std::uint32_t r = 0; r < op.outputs; ++r)
       results.push_back(again > 1 ? partial_buffer(static_cast<double>(kept * again)) : add_buffer(op.first_output + r));
     LoopNest& nest = new_nest(LoopKind::reduction, expression);
     nest.arithmetic = 1.0;
+    nest.combines = true;
     nest.kept = kept * again;
     nest.reduced = length;
     nest.outer = outer;

@@ -7,15 +7,23 @@
 
 namespace sgsim::compile::fuse {
 
-/// What computes one element of a value: loads and operations, and the elementary operators they stand for.
+/// An elementary operator inside an expression: `times` an element; 0 behind a mask (an operand of cat or slice_backward),
+/// which Inductor does not count.
+struct OpUse {
+  std::uint32_t op = 0, times = 1;
+};
+
+/// What computes one element of a value.
 struct Expression {
   std::vector<Read> reads;
-  std::vector<std::uint32_t> ops;
-  double operations = 0.0;
+  std::vector<OpUse> uses;
 
-  /// Takes in an operand's expression, each load once.
-  void absorb(const Expression& o);
+  /// Takes in an operand's expression, each load and each operator once.
+  void absorb(const Expression& o, std::uint32_t times = 1);
+  void use(std::uint32_t op, std::uint32_t times = 1);
   [[nodiscard]] std::uint32_t loads() const;
+  /// Loads and arithmetic an element, masked ones left out.
+  [[nodiscard]] std::uint32_t operations(const Program& program) const;
 };
 
 /// Appends loop nests and their buffers to a loop program.

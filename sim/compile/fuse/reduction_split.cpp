@@ -56,6 +56,11 @@ std::int64_t reduction_parts(std::int64_t kept, std::int64_t reduced, bool outer
   return outer ? outer_parts(kept, reduced) : inner_parts(kept, reduced);
 }
 
+bool sums_both_ways(std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kLeastElements = 5 * (std::int64_t{1} << 20), kLeastRows = 4096, kMostColumns = 1024 * 16;
+  return rows * columns >= kLeastElements && rows >= 2 * columns && rows >= kLeastRows && columns <= kMostColumns;
+}
+
 bool is_persistent(std::int64_t reduced, bool outer) {
   constexpr std::int64_t kInnerRow = 1024, kOuterColumn = 64;
   return reduced <= (outer ? kOuterColumn : kInnerRow);
