@@ -74,20 +74,19 @@ void add_constants(Profile& p, bool hopper) {
   p.factors["collective.tree_efficiency"] = {0.43, "tree"};
   p.factors["collective.sigma_network"] = {0.15, "network-tuning"};
   p.rates["nvlink.bandwidth"] = {BytesPerSecond(hopper ? 450e9 : 300e9), "datasheet"};
-  const double pcie = hopper ? 63e9 : 31.5e9;
-  p.rates["copy.host_to_device.pinned"] = {BytesPerSecond(0.85 * pcie), "copy"};
-  p.rates["copy.device_to_host.pinned"] = {BytesPerSecond(0.85 * pcie), "copy"};
-  p.rates["copy.host_to_device.pageable"] = {BytesPerSecond(0.3 * pcie), "copy"};
-  p.rates["copy.device_to_host.pageable"] = {BytesPerSecond(0.3 * pcie), "copy"};
-  using enum LinkClass;
-  p.protocols.push_back({Algorithm::ring, Protocol::ll, network, 23.0_us, 1.8_us, 0.11, "network-tuning"});
-  p.protocols.push_back({Algorithm::ring, Protocol::ll128, network, 22.0_us, 19.0_us, 0.40, "network-tuning"});
-  p.protocols.push_back({Algorithm::ring, Protocol::simple, network, 220.0_us, 14.0_us, 0.962, "network-tuning"});
-  p.protocols.push_back({Algorithm::pairwise, Protocol::ll, network, 12.0_us, 4.0_us, 0.25, "network-sends"});
-  p.protocols.push_back({Algorithm::pairwise, Protocol::simple, network, 16.0_us, 4.0_us, 0.80, "network-sends"});
+  const double pcie_bandwidth = hopper ? 63e9 : 31.5e9;
+  p.rates["copy.host_to_device.pinned"] = {BytesPerSecond(0.85 * pcie_bandwidth), "copy"};
+  p.rates["copy.device_to_host.pinned"] = {BytesPerSecond(0.85 * pcie_bandwidth), "copy"};
+  p.rates["copy.host_to_device.pageable"] = {BytesPerSecond(0.3 * pcie_bandwidth), "copy"};
+  p.rates["copy.device_to_host.pageable"] = {BytesPerSecond(0.3 * pcie_bandwidth), "copy"};
+  p.protocols.push_back({Algorithm::ring, Protocol::ll, LinkClass::network, 23.0_us, 1.8_us, 0.11, "network-tuning"});
+  p.protocols.push_back({Algorithm::ring, Protocol::ll128, LinkClass::network, 22.0_us, 19.0_us, 0.40, "network-tuning"});
+  p.protocols.push_back({Algorithm::ring, Protocol::simple, LinkClass::network, 220.0_us, 14.0_us, 0.962, "network-tuning"});
+  p.protocols.push_back({Algorithm::pairwise, Protocol::ll, LinkClass::network, 12.0_us, 4.0_us, 0.25, "network-sends"});
+  p.protocols.push_back({Algorithm::pairwise, Protocol::simple, LinkClass::network, 16.0_us, 4.0_us, 0.80, "network-sends"});
   for (const Algorithm a : {Algorithm::ring, Algorithm::pairwise}) {
-    p.protocols.push_back({a, Protocol::ll, pcie, 12.0_us, 2.0_us, 0.25, "pcie-tuning"});
-    p.protocols.push_back({a, Protocol::simple, pcie, 30.0_us, 6.0_us, 0.75, "pcie-tuning"});
+    p.protocols.push_back({a, Protocol::ll, LinkClass::pcie, 12.0_us, 2.0_us, 0.25, "pcie-tuning"});
+    p.protocols.push_back({a, Protocol::simple, LinkClass::pcie, 30.0_us, 6.0_us, 0.75, "pcie-tuning"});
   }
   if (hopper) p.protocols.push_back({Algorithm::nvls, Protocol::simple, LinkClass::nvlink, 25.0_us, 0.3_us, 0.68, "multicast"});
 }
