@@ -41,7 +41,7 @@ void FastEngine::handle_stream(std::uint32_t stream) {
     begin(stream, task);
     return;
   }
-  switch (task.kind) {
+  switch (task.kind()) {
     case TaskKind::compute:
       rank.clock.end_compute(now_);
       mark_dirty(s.rank);
@@ -66,8 +66,7 @@ void FastEngine::finish_task(std::uint32_t stream) {
   Rank& rank = ranks_[s.rank];
   rank.clock.end_task(now_);
   if (rank.spans) {
-    const FastTask& task = rank.program->tasks[s.next];
-    spans_.push_back({.rank = s.rank, .task = task.index, .stream = static_cast<std::uint16_t>(stream - rank.first_stream),
+    spans_.push_back({.rank = s.rank, .task = rank.program->index[s.next], .stream = static_cast<std::uint16_t>(stream - rank.first_stream),
                       .arrival = Seconds(s.ready), .start = Seconds(s.start), .end = Seconds(now_)});
   }
 }
@@ -102,8 +101,9 @@ void FastEngine::start_next(std::uint32_t stream) {
     s.next_waiter = std::exchange(rank.sync_waiter, local);
     return;
   }
-  const FastDependency* dependency = rank.program->dependencies.data() + task.first_dependency;
-  for (std::uint32_t d = 0; d < task.dependency_count; ++d, ++dependency) {
+  const FastDependency* dependency = rank.program->dependencies.data() + (&task)[-1].dependency_end;
+  const FastDependency* end = rank.program->dependencies.data() + task.dependency_end;
+  for (; dependency != end; ++dependency) {
     Stream& other = streams_[rank.first_stream + dependency->stream];
     if (other.next < dependency->target) {
       s.next_waiter = std::exchange(other.first_waiter, local);
@@ -111,7 +111,7 @@ void FastEngine::start_next(std::uint32_t stream) {
     }
   }
   s.ready = now_;
-  if (task.kind == TaskKind::host_sync) {
+  if (task.kind() == TaskKind::host_sync) {
     synchronise(stream, task);
     return;
   }
@@ -137,7 +137,7 @@ void FastEngine::begin(std::uint32_t stream, const FastTask& task) {
   Rank& rank = ranks_[s.rank];
   s.start = now_;
   s.state = State::running;
-  switch (task.kind) {
+  switch (task.kind()) {
     case TaskKind::compute:
       rank.clock.begin_compute(now_);
       mark_dirty(s.rank);
@@ -156,22 +156,23 @@ void FastEngine::begin(std::uint32_t stream, const FastTask& task) {
 void FastEngine::arrive(std::uint32_t stream, const FastTask& task) {
   Stream& s = streams_[stream];
   const Rank& rank = ranks_[s.rank];
-  const std::uint32_t group = groups_of_[rank.first_group + task.slot];
+  const FastComm& comm = rank.program->comms[task.comm];
+  const std::uint32_t group = groups_of_[rank.first_group + comm.slot];
   const std::uint32_t index = transfer_of(group, task.use);
   Transfer& transfer = transfers_[index];
   s.state = State::arrived;
   s.ready = now_;
   s.transfer = index;
-  const bool collective = task.kind == TaskKind::collective;
-  if (!collective && groups_[group].expected != 2) throw not_a_pair(*workload_, s.rank, task.index);
+  const bool collective = task.kind() == TaskKind::collective;
+  if (!collective && groups_[group].expected != 2) throw not_a_pair(*workload_, s.rank, rank.program->index[s.next]);
   if (transfer.arrived == 0) {
-    transfer.operation = task.operation;
+    transfer.operation = comm.operation;
     transfer.device = task.device;
     transfer.slowdown = rank.program->transfer_slowdown;
   } else {
-    if (transfer.operation != (collective ? task.operation : task.operation ^ 1u)) {
+    if (transfer.operation != (collective ? comm.operation : comm.operation ^ 1u)) {
       const Stream& first = streams_[arrivals_[transfer.first_arrival].stream];
-      throw mismatch(*workload_, first.rank, ranks_[first.rank].program->tasks[first.next].index, s.rank, task.index);
+      throw mismatch(*workload_, first.rank, ranks_[first.rank].program->index[first.next], s.rank, rank.program->index[s.next]);
     }
     transfer.device = std::max(transfer.device, task.device);
     transfer.slowdown = std::max(transfer.slowdown, rank.program->transfer_slowdown);

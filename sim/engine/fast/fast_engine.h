@@ -7,7 +7,7 @@
 #include "sim/engine/engine.h"
 #include "sim/engine/fast/event_heap.h"
 #include "sim/engine/fast/fast_program.h"
-#include "sim/engine/fast/rank_clock.h"
+#include "sim/engine/rank_clock.h"
 
 namespace sgsim::engine {
 

@@ -9,16 +9,75 @@ using lower::TaskKind;
 
 bool is_communication(TaskKind kind) { return kind == TaskKind::collective || kind == TaskKind::send || kind == TaskKind::receive; }
 
+/// Each communication as a collective, as a send and as a receive.
+constexpr std::uint32_t kComms = 3;
+
+std::uint32_t comm_index(const lower::Task& task) {
+  return kComms * task.comm + (task.kind == TaskKind::collective ? 0 : task.kind == TaskKind::send ? 1 : 2);
+}
+
+void rewrite_comms(const lower::Program& program, OperationNumbers& numbers, FastProgram& out) {
+  out.comms.clear();
+  for (const lower::Comm& comm : program.comms) {
+    const std::uint32_t pair = numbers.of(false, comm);
+    out.comms.push_back({.slot = comm.slot, .operation = numbers.of(true, comm)});
+    out.comms.push_back({.slot = comm.slot, .operation = pair});
+    out.comms.push_back({.slot = comm.slot, .operation = pair + 1});
+  }
+}
+
+/// Times, uses and places: in program order, as the host issues the tasks.
+void rewrite_tasks(const lower::Program& program, FastProgram& out) {
+  std::size_t slots = 0;
+  for (const lower::Comm& comm : program.comms) slots = std::max(slots, std::size_t{comm.slot} + 1);
+  std::vector<std::uint32_t> uses(slots, 0);
+  std::vector<std::uint32_t> filled(out.stream_begin.begin(), out.stream_begin.end() - 1);
+  double host = 0.0;
+  out.syncs = 0;
+  for (std::uint32_t i = 0; i < program.tasks.size(); ++i) {
+    const lower::Task& task = program.tasks[i];
+    const std::uint32_t at = filled[task.stream]++;
+    out.index[at] = i;
+    FastTask& fast = out.tasks[at];
+    fast.kind_ = static_cast<std::uint32_t>(task.kind) & 7u;
+    fast.sync = out.syncs;
+    if (task.kind == TaskKind::host_sync) {
+      fast.launch = host;
+      fast.device = task.host.value();
+      host = 0.0;
+      ++out.syncs;
+      continue;
+    }
+    fast.device = task.device.value();
+    fast.launch = host + (task.issue_to_end.value() - task.device.value());
+    host += task.host.value();
+    if (!is_communication(task.kind)) continue;
+    fast.comm = comm_index(task) & 0x1fffffffu;
+    fast.use = uses[program.comms[task.comm].slot]++;
+  }
+}
+
+void rewrite_dependencies(const lower::Program& program, FastProgram& out) {
+  out.dependencies.clear();
+  for (std::size_t at = 1; at < out.tasks.size(); ++at) {
+    const lower::Task& task = program.tasks[out.index[at]];
+    for (std::uint32_t d = task.first_dependency; d < task.first_dependency + task.dependency_count; ++d) {
+      const lower::Dependency dependency = program.dependencies[d];
+      if (dependency.stream == task.stream || dependency.position == 0) continue;  // streams are in order anyway
+      out.dependencies.push_back({dependency.stream, out.stream_begin[dependency.stream] + dependency.position});
+    }
+    out.tasks[at].dependency_end = static_cast<std::uint32_t>(out.dependencies.size());
+  }
+}
+
 }  // namespace
 
-std::uint32_t OperationNumbers::of(TaskKind kind, const lower::Comm& comm) {
-  const bool collective = kind == TaskKind::collective;
+std::uint32_t OperationNumbers::of(bool collective, const lower::Comm& comm) {
   const int op = collective ? static_cast<int>(comm.op) : -1;
   // All-to-all sizes may differ between members (experts under load); everything else must agree in size.
   const double size = collective && comm.op == graph::CollectiveOp::all_to_all ? 0.0 : comm.payload.value();
   const auto next = static_cast<std::uint32_t>(2 * numbers_.size());
-  const std::uint32_t number = numbers_.try_emplace({collective, op, size}, next).first->second;
-  return kind == TaskKind::receive ? number + 1 : number;
+  return numbers_.try_emplace({collective, op, size}, next).first->second;
 }
 
 void rewrite(const lower::Program& program, OperationNumbers& numbers, FastProgram& out) {
@@ -27,50 +86,13 @@ void rewrite(const lower::Program& program, OperationNumbers& numbers, FastProgr
   out.transfer_slowdown = program.transfer_slowdown;
   out.stream_begin.assign(streams + 1, 0);
   for (const lower::Task& task : program.tasks) ++out.stream_begin[task.stream + 1u];
+  out.stream_begin[0] = 1;
   for (std::size_t s = 0; s < streams; ++s) out.stream_begin[s + 1] += out.stream_begin[s];
-  out.tasks.resize(program.tasks.size());
-  out.dependencies.clear();
-
-  std::vector<std::uint32_t> operations(2 * program.comms.size(), 0);  // by (comm, receives): 0 not yet asked, else number + 1
-  std::size_t slots = 0;
-  for (const lower::Comm& comm : program.comms) slots = std::max(slots, std::size_t{comm.slot} + 1);
-  std::vector<std::uint32_t> uses(slots, 0);
-  std::vector<std::uint32_t> filled(out.stream_begin.begin(), out.stream_begin.end() - 1);
-  double host = 0.0;
-  std::uint32_t sync = 0;
-  for (std::uint32_t i = 0; i < program.tasks.size(); ++i) {
-    const lower::Task& task = program.tasks[i];
-    FastTask& fast = out.tasks[filled[task.stream]++];
-    fast.device = task.device.value();
-    fast.launch = host + (task.issue_to_end.value() - task.device.value());
-    fast.sync = sync;
-    fast.index = i;
-    fast.kind = task.kind;
-    fast.first_dependency = static_cast<std::uint32_t>(out.dependencies.size());
-    for (std::uint32_t d = task.first_dependency; d < task.first_dependency + task.dependency_count; ++d) {
-      const lower::Dependency dependency = program.dependencies[d];
-      if (dependency.stream == task.stream || dependency.position == 0) continue;  // streams are in order anyway
-      out.dependencies.push_back({dependency.stream, out.stream_begin[dependency.stream] + dependency.position});
-    }
-    fast.dependency_count = static_cast<std::uint32_t>(out.dependencies.size() - fast.first_dependency);
-    if (is_communication(task.kind)) {
-      const lower::Comm& comm = program.comms[task.comm];
-      std::uint32_t& operation = operations[2 * task.comm + (task.kind == TaskKind::receive ? 1 : 0)];
-      if (operation == 0) operation = numbers.of(task.kind, comm) + 1;
-      fast.operation = operation - 1;
-      fast.slot = comm.slot;
-      fast.use = uses[comm.slot]++;
-    }
-    if (task.kind == TaskKind::host_sync) {
-      fast.launch = host;    // when the host reaches it
-      fast.device = task.host.value();
-      host = 0.0;
-      ++sync;
-    } else {
-      host += task.host.value();
-    }
-  }
-  out.syncs = sync;
+  out.tasks.assign(program.tasks.size() + 1, {});
+  out.index.assign(program.tasks.size() + 1, 0);
+  rewrite_comms(program, numbers, out);
+  rewrite_tasks(program, out);
+  rewrite_dependencies(program, out);
 }
 
 }  // namespace sgsim::engine

@@ -29,7 +29,7 @@ void FastEngine::settle_computations(Rank& rank, bool transferring) {
   if (slow == 1.0 || !rank.clock.computing()) return;
   for (std::uint32_t stream = rank.first_stream; stream < rank.first_stream + rank.streams; ++stream) {
     Stream& s = streams_[stream];
-    if (s.state != State::running || rank.program->tasks[s.next].kind != lower::TaskKind::compute) continue;
+    if (s.state != State::running || rank.program->tasks[s.next].kind() != lower::TaskKind::compute) continue;
     s.remaining = std::max(0.0, s.remaining - (now_ - s.stamp) / (transferring ? 1.0 : slow));
     s.stamp = now_;
     events_.move(now_ + s.remaining * (transferring ? slow : 1.0), stream);

@@ -63,7 +63,7 @@ void FastEngine::check_finished() const {
   std::vector<Stuck> stuck;
   for (const Stream& s : streams_) {
     if (s.state == State::finished) continue;
-    stuck.push_back({.rank = s.rank, .task = ranks_[s.rank].program->tasks[s.next].index, .arrived = s.state == State::arrived});
+    stuck.push_back({.rank = s.rank, .task = ranks_[s.rank].program->index[s.next], .arrived = s.state == State::arrived});
   }
   if (!stuck.empty()) throw deadlock(*workload_, stuck);
 }
@@ -77,7 +77,7 @@ timeline::Timeline FastEngine::collect(const Folded& folded) {
   result.ranks.reserve(ranks_.size());
   for (const Rank& rank : ranks_) {
     result.ranks.push_back(rank.clock.close(step));
-    result.tasks += rank.program->tasks.size();
+    result.tasks += rank.program->tasks.size() - 1;
   }
   result.multiplicity = folded.multiplicity;
   result.representative = folded.representative;
