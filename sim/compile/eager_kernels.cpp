@@ -2,6 +2,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "sim/compile/arithmetic.h"
 #include "sim/compile/eager.h"
 #include "sim/compile/operator_effects.h"
 #include "sim/compile/value_table.h"
@@ -145,12 +146,12 @@ std::vector<MemoryBound> eager_kernels(const OperatorGraph& graph, const Node& n
   const std::string_view name = base_name(node.target);
   if (operator_class == OperatorClass::view || name == "empty" || name == "empty_like" || name == "new_empty") return {};
   const Sizes s = sizes_of(graph, node);
-  const Flops flops(elements_of(graph, node));
+  const Flops elements(elements_of(graph, node)), flops = elements * flops_of(name);
   if (name == "native_layer_norm_backward" || name == "_fused_rms_norm_backward")
-    return {{.kind = MemoryKind::norm, .read = s.read, .written = s.output(0), .flops = flops * 8.0},
-            {.kind = MemoryKind::reduction, .read = s.read, .written = s.written - s.output(0), .flops = flops * 4.0}};
+    return {{.kind = MemoryKind::norm, .read = s.read, .written = s.output(0), .flops = elements * 8.0},
+            {.kind = MemoryKind::reduction, .read = s.read, .written = s.written - s.output(0), .flops = elements * 4.0}};
   if (name.find("batch_norm") != std::string_view::npos)  // statistics first, then the elements: two passes over the operands
-    return {{.kind = MemoryKind::norm, .read = s.read * 2.0, .written = s.written, .flops = flops * 8.0}};
+    return {{.kind = MemoryKind::norm, .read = s.read * 2.0, .written = s.written, .flops = elements * 8.0}};
   if (name == "embedding_dense_backward") return embedding_gradient(graph, node, s);
   if (name == "index_put" || name == "_unsafe_index_put") return index_put(graph, node, s);
   if (name == "embedding")  // reads the rows that the indices name, not the table

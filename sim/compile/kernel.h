@@ -30,7 +30,7 @@ struct Kernel {
   bool is_communication = false;
   Communication communication;
   graph::Phase phase = graph::Phase::forward;
-  ModuleId module;                  // module of its first compute node
+  ModuleId module;                  // module of the operator whose result it computes first
   std::vector<KernelId> inputs;     // kernels whose results it reads (indices in CompiledGraph::kernels, all smaller)
   std::vector<graph::ValueRef> saved;  // values it makes that are read by other kernels or saved (for liveness)
   std::vector<graph::ValueRef> reads;  // values it reads from memory: parameters, inputs, and other kernels' `saved`

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "sim/compile/arithmetic.h"
 #include "sim/compile/external.h"
 #include "sim/compile/fuse/program_builder.h"
 #include "sim/compile/operator_effects.h"
@@ -18,19 +19,6 @@ using graph::OperatorClass;
 using graph::ValueRef;
 
 namespace {
-
-/// Operations an element of a pointwise operator: 1 but for these (Inductor counts them when it decides whether a value is
-/// too much to compute again; torch/_inductor/decomposition.py and lowering.py say what they become).
-int arithmetic_of(std::string_view name) {
-  if (name == "gelu" || name == "gelu_backward") return 10;
-  if (name == "silu" || name == "tanh_backward" || name == "sigmoid_backward") return 3;
-  if (name == "silu_backward") return 6;
-  if (name == "softplus" || name == "softplus_backward" || name == "hardswish" || name == "hardswish_backward") return 4;
-  if (name == "cat") return 7;             // two operands: positions, masks, selection
-  if (name == "slice_backward" || name == "constant_pad_nd") return 5;
-  if (name == "addcmul" || name == "addcdiv" || name == "lerp" || name == "where" || name == "threshold_backward") return 2;
-  return 1;
-}
 
 class Decomposer {
  public:
@@ -62,7 +50,7 @@ class Decomposer {
     switch (operator_class) {
       case OperatorClass::view: view(); return;
       case OperatorClass::pointwise:
-      case OperatorClass::copy: pointwise(arithmetic_of(base_name(node.target))); return;
+      case OperatorClass::copy: pointwise(operation_count(base_name(node.target))); return;
       case OperatorClass::factory: factory(); return;
       case OperatorClass::reduction: reduction(); return;
       case OperatorClass::random: random(); return;
@@ -88,6 +76,7 @@ class Decomposer {
 
   void pointwise(int arithmetic) {
     builder_.bind(0, builder_.add(OpKind::pointwise, builder_.operands(), shape_of(result()), result().dtype, arithmetic));
+    builder_.last().flops = static_cast<float>(flops_of(base_name(builder_.node().target)));
   }
 
   /// Writes into its first operand: a pointwise result that must reach memory.
@@ -216,7 +205,7 @@ class Decomposer {
     const Node& node = builder_.node();
     for (std::uint32_t output = 0; output < node.outputs.size(); ++output) {
       if (graph::is_absent(node.outputs[output])) continue;
-      builder_.bind(output, builder_.add(OpKind::rearrange, builder_.repeated_operands(), shape_of(node.outputs[output]), node.outputs[output].dtype, std::max(arithmetic, arithmetic_of(base_name(node.target)))));
+      builder_.bind(output, builder_.add(OpKind::rearrange, builder_.repeated_operands(), shape_of(node.outputs[output]), node.outputs[output].dtype, std::max(arithmetic, operation_count(base_name(node.target)))));
       builder_.last().recomputable = base_name(node.target) == "cat";
       builder_.last().view = placement();
     }

@@ -1,5 +1,6 @@
 #include <string_view>
 
+#include "sim/compile/arithmetic.h"
 #include "sim/compile/fuse/program_builder.h"
 #include "sim/compile/operator_effects.h"
 
@@ -16,6 +17,7 @@ void softmax(ProgramBuilder& b) {
   const Dims shape = b.value(x).shape;
   const std::uint32_t mask = mask_of({b.arguments().integer_or(1, -1)}, shape.rank);
   const std::uint32_t first = b.reduce({x}, mask, DType::float32, 2);
+  b.last().flops = static_cast<float>(kOnlineSoftmaxFlops);
   b.bind(0, b.pointwise({x, first, first + 1}, shape, b.node().outputs[0].dtype, 3));
 }
 
@@ -27,6 +29,7 @@ void softmax_backward(ProgramBuilder& b) {
   if (base_name(b.node().target) == "_log_softmax_backward_data") {  // gradient - exp(output) * sum(gradient)
     const std::uint32_t sum = b.reduce({gradient}, mask, f);
     b.bind(0, b.pointwise({gradient, output, sum}, shape, b.node().outputs[0].dtype, 3));
+    b.last().flops = static_cast<float>(kLogSoftmaxGradientFlops);
     return;
   }
   const std::uint32_t product = b.pointwise({gradient, output}, shape, f, 1);

@@ -84,21 +84,13 @@ class Emitter {
     return kernel;
   }
 
-  /// Module of the first operator that computes and belongs to the kernel's own pass.
+  /// Module of the operator whose result the kernel's first nest is; of its latest operand that has one where it has none.
   [[nodiscard]] ModuleId module_of(std::uint32_t g) const {
-    ModuleId found;
-    for (const std::uint32_t n : groups_[g].nests) {
-      const LoopNest& nest = loops_.nests[n];
-      for (const std::uint32_t op : nest.ops) {
-        const Op& o = program_.ops[op];
-        if (o.kind == OpKind::view || o.kind == OpKind::constant || !node_of(op).module.valid()) continue;
-        if ((o.phase == graph::Phase::backward) == nest.backward) return node_of(op).module;
-        if (!found.valid()) found = node_of(op).module;
-      }
-    }
-    if (found.valid()) return found;
     const auto& ops = loops_.nests[groups_[g].nests[0]].ops;
-    return ops.empty() ? ModuleId{} : node_of(ops[0]).module;
+    for (std::size_t i = ops.size(); i-- > 0;) {
+      if (node_of(ops[i]).module.valid()) return node_of(ops[i]).module;
+    }
+    return {};
   }
 
   [[nodiscard]] ValueRef ref(std::uint32_t buffer) const {
@@ -157,7 +149,7 @@ class Emitter {
     std::int64_t longest = 1;
     for (const std::uint32_t n : groups_[g].nests) {
       const LoopNest& nest = loops_.nests[n];
-      work.flops += Flops(nest.arithmetic * static_cast<double>(nest.kept) * static_cast<double>(nest.reduced));
+      work.flops += Flops(nest.flops * static_cast<double>(nest.kept) * static_cast<double>(nest.reduced));
       if (nest.kind != LoopKind::reduction) continue;
       reduces = true;
       outer = outer || nest.outer;
@@ -259,10 +251,12 @@ class Emitter {
 
   [[nodiscard]] MemoryKind kind_of(std::uint32_t g, bool reduces, const MemoryBound& work) const {
     bool loss = false, softmax = false, gathers = false, embeds = false, pools = false, arithmetic = false, whole = false, strided = false;
+    std::int64_t elements = 2;
+    for (const std::uint32_t n : groups_[g].nests) elements = std::max(elements, loops_.nests[n].kept * loops_.nests[n].reduced);
     for (const std::uint32_t n : groups_[g].nests) {
       const LoopNest& nest = loops_.nests[n];
       if (nest.scatters) return MemoryKind::embedding_gradient;
-      whole = whole || (nest.kind == LoopKind::pointwise && nest.kept > 1);
+      whole = whole || (nest.kind == LoopKind::pointwise && nest.kept >= elements);
       for (const Dependency& d : nest.reads) strided = strided || (d.whole && !d.contiguous);
       for (const std::uint32_t op : nest.ops) {
         const std::string_view name = base_name(node_of(op).target);

@@ -180,7 +180,7 @@ class Lowering {
         read = elsewhere(read, mix(i, position), std::min(elements, result_.buffers[read.buffer].elements), shape.rank);
         if (window) read.times = kWindow;
       }
-      result.absorb(part, side_by_side ? 0 : 1);
+      result.absorb(part, side_by_side ? i : kNone);
       ++position;
       if (side_by_side) start += program_.values[v].shape[op.view.dimension];
     }
@@ -241,7 +241,7 @@ class Lowering {
         read.times *= static_cast<std::uint32_t>(std::max<std::int64_t>(length, 1));
       }
       Expression written_out{.reads = std::move(expression.reads), .uses = {}};
-      for (const OpUse& u : expression.uses) written_out.use(u.op, u.times * static_cast<std::uint32_t>(std::max<std::int64_t>(length, 1)));
+      for (const OpUse& u : expression.uses) written_out.use(u.op, u.times * static_cast<std::uint32_t>(std::max<std::int64_t>(length, 1)), u.behind);
       return define(op.first_output, std::move(written_out));
     }
     const auto first = nests_.reduction(i, expression, shape, program_.values[operand].storage, options_.split_reductions);

@@ -33,7 +33,7 @@ struct LoopNest {
   std::int64_t whole_kept = 0, whole_reduced = 0;  // loops before a reduction was cut into parts; 0 where it was not
   bool combines = false;                // sums the parts of a reduction that was cut
   bool online = false;                  // more than a plain sum
-  double arithmetic = 0.0;              // operations an element
+  double flops = 0.0;                   // an element
   std::vector<Dependency> reads, writes;
   std::vector<std::uint32_t> ops;       // elementary operators whose work it does
 };

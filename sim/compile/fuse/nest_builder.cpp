@@ -7,22 +7,22 @@
 
 namespace sgsim::compile::fuse {
 
-void Expression::absorb(const Expression& o, std::uint32_t times) {
+void Expression::absorb(const Expression& o, std::uint32_t behind) {
   for (const Read& read : o.reads) {
     if (std::none_of(reads.begin(), reads.end(), [&](const Read& r) { return r.same_as(read); })) reads.push_back(read);
   }
-  for (const OpUse& u : o.uses) use(u.op, u.times * times);
+  for (const OpUse& u : o.uses) use(u.op, u.times, behind == kNone ? u.behind : behind);
 }
 
-void Expression::use(std::uint32_t op, std::uint32_t times) {
-  const auto found = std::find_if(uses.begin(), uses.end(), [&](const OpUse& u) { return u.op == op; });
-  if (found == uses.end()) uses.push_back({op, times});
+void Expression::use(std::uint32_t op, std::uint32_t times, std::uint32_t behind) {
+  const auto found = std::find_if(uses.begin(), uses.end(), [&](const OpUse& u) { return u.op == op && u.behind == behind; });
+  if (found == uses.end()) uses.push_back({op, times, behind});
   else found->times = std::max(found->times, times);
 }
 
 std::uint32_t Expression::operations(const Program& program) const {
   std::uint32_t n = 0;
-  for (const OpUse& u : uses) n += u.times * program.ops[u.op].arithmetic;
+  for (const OpUse& u : uses) n += u.behind == kNone ? u.times * program.ops[u.op].arithmetic : 0;
   for (const Read& read : reads) n += read.masked ? 0 : read.times;
   return n;
 }
@@ -67,8 +67,8 @@ LoopNest& NestBuilder::new_nest(LoopKind kind, const Expression& expression) {
   nest.piece = piece_;
   nest.backward = backward_;
   for (const OpUse& u : expression.uses) {
-    nest.ops.push_back(u.op);
-    nest.arithmetic += static_cast<double>(std::max(u.times, 1U)) * program_.ops[u.op].arithmetic;
+    if (std::find(nest.ops.begin(), nest.ops.end(), u.op) == nest.ops.end()) nest.ops.push_back(u.op);
+    nest.flops += static_cast<double>(u.times) * static_cast<double>(program_.ops[u.op].flops);
   }
   result_.nests.push_back(std::move(nest));
   return result_.nests.back();
@@ -193,7 +193,7 @@ std::uint32_t NestBuilder::combine_parts(std::uint32_t i, const Expression& expr
     for (std::uint32_t r = 0; r < op.outputs; ++r)
       results.push_back(again > 1 ? partial_buffer(static_cast<double>(kept * again)) : add_buffer(op.first_output + r));
     LoopNest& nest = new_nest(LoopKind::reduction, expression);
-    nest.arithmetic = 1.0;
+    nest.flops = 1.0;
     nest.combines = true;
     nest.kept = kept * again;
     nest.reduced = length;
@@ -234,8 +234,8 @@ std::uint32_t NestBuilder::scatter(std::uint32_t i, const Expression& expression
   const auto order = in_memory_order(rows.shape, rows.storage, (1U << rows.shape.rank) - 1U);
   for (const Read& read : expression.reads) nest.reads.push_back(dependency(read, rows.shape, order));
   const double elements = static_cast<double>(rows.elements());
-  // Rows are added in place: read and written, at places that only the data knows.
-  nest.reads.push_back({.buffer = target, .times = 1, .signature = mix(i, 1), .elements = elements, .whole = false, .contiguous = false});
+  // Rows are added in place, by atomic operations of the second-level cache, at places that only the data knows.
+  nest.reads.push_back({.buffer = target, .times = 1, .signature = mix(i, 1), .elements = 0.0, .whole = false, .contiguous = false});
   nest.writes.push_back({.buffer = buffer, .times = 1, .signature = mix(i, 2), .elements = elements, .whole = false, .contiguous = false});
   return buffer;
 }

@@ -7,10 +7,10 @@
 
 namespace sgsim::compile::fuse {
 
-/// An elementary operator inside an expression: `times` an element; 0 behind a mask (an operand of cat or slice_backward),
-/// which Inductor does not count.
+/// An elementary operator inside an expression, `times` an element. `behind` names the rearrangement (cat, slice_backward) at
+/// whose places it is evaluated: apart from its other uses, and not counted by Inductor; kNone where there is none.
 struct OpUse {
-  std::uint32_t op = 0, times = 1;
+  std::uint32_t op = 0, times = 1, behind = kNone;
 };
 
 /// What computes one element of a value.
@@ -19,8 +19,8 @@ struct Expression {
   std::vector<OpUse> uses;
 
   /// Takes in an operand's expression, each load and each operator once.
-  void absorb(const Expression& o, std::uint32_t times = 1);
-  void use(std::uint32_t op, std::uint32_t times = 1);
+  void absorb(const Expression& o, std::uint32_t behind = kNone);
+  void use(std::uint32_t op, std::uint32_t times = 1, std::uint32_t behind = kNone);
   [[nodiscard]] std::uint32_t loads() const;
   /// Loads and arithmetic an element, masked ones left out.
   [[nodiscard]] std::uint32_t operations(const Program& program) const;

@@ -75,7 +75,8 @@ struct Op {
   std::uint32_t first_input = 0, inputs = 0;  // range of Program::operands
   std::uint32_t first_output = 0, outputs = 1;  // values, numbered in a row
   std::uint32_t reduced = 0;                  // reduction, scan: bit d set when dimension d of the operand is reduced
-  std::uint16_t arithmetic = 1;               // operations an element
+  std::uint16_t arithmetic = 1;               // operations an element, as Inductor counts them
+  float flops = 1.0F;                         // flops an element (arithmetic.h)
   std::uint16_t piece = 0;                    // compiled piece (graph breaks)
   graph::Phase phase = graph::Phase::forward;
   bool recomputable = true;                   // may be run again in the backward pass (partition.h)

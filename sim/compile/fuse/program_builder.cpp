@@ -119,7 +119,9 @@ std::uint32_t ProgramBuilder::source(graph::NodeKind kind) {
 }
 
 std::uint32_t ProgramBuilder::add(OpKind kind, const std::vector<std::uint32_t>& inputs, const Dims& shape, DType dtype, int arithmetic) {
-  new_op(kind, inputs).arithmetic = static_cast<std::uint16_t>(arithmetic);
+  Op& op = new_op(kind, inputs);
+  op.arithmetic = static_cast<std::uint16_t>(arithmetic);
+  op.flops = static_cast<float>(arithmetic);
   Value& made = new_value(shape, dtype);
   if (kind == OpKind::pointwise) {  // lies in memory as its operands do
     for (const std::uint32_t input : inputs) {
