@@ -8,26 +8,23 @@
 namespace sgsim::engine {
 
 /// Adds up one rank's time as its tasks begin and end, in time order.
+///
+/// Idle time is named by what ends it. A computation or a copy: the host had not issued it (all else had ended before, or
+/// the rank would not idle). A transfer: until this rank was ready for it the host's, then a bubble. Where several begin
+/// at once, the rank waited for others from the earliest readiness on.
 class RankClock {
  public:
   void begin_compute(double now) {
-    pass(now);
+    begin(now, now);
     ++computes_;
   }
   void begin_copy(double now) {
-    pass(now);
+    begin(now, now);
     ++copies_;
   }
-  /// `arrival`: when this rank was ready for the transfer. What the rank idled before it is the host's, after it a bubble.
+  /// `arrival`: when this rank was ready for the transfer.
   void begin_transfer(double now, double arrival) {
-    if (idle()) {
-      const double host = std::clamp(arrival - since_, 0.0, now - since_);
-      host_bound_ += host;
-      bubble_ += now - since_ - host;
-      since_ = now;
-    } else {
-      pass(now);
-    }
+    begin(now, arrival);
     ++transfers_;
   }
   void end_compute(double now) {
@@ -56,9 +53,31 @@ class RankClock {
   }
 
  private:
+  /// Relative: times closer than this are one instant that rounding has spread.
+  static constexpr double kInstant = 1e-12;
+
   [[nodiscard]] bool idle() const { return computes_ == 0 && transfers_ == 0 && copies_ == 0; }
 
-  /// Accounts for the time since the last change. Idle time ends here because the host has now issued something.
+  void begin(double now, double ready) {
+    const double instant = kInstant * now;
+    if (idle() && now - since_ > instant) {
+      gap_begin_ = since_;
+      gap_end_ = now;
+      gap_host_ = std::clamp(ready - since_, 0.0, now - since_);
+      host_bound_ += gap_host_;
+      bubble_ += now - since_ - gap_host_;
+      since_ = now;
+      return;
+    }
+    pass(now);
+    if (now - gap_end_ > instant) return;
+    const double host = std::max(0.0, ready - gap_begin_);
+    if (host >= gap_host_) return;
+    host_bound_ -= gap_host_ - host;
+    bubble_ += gap_host_ - host;
+    gap_host_ = host;
+  }
+
   void pass(double now) {
     const double time = now - since_;
     if (computes_ > 0) {
@@ -67,13 +86,14 @@ class RankClock {
     } else if (transfers_ > 0) {
       exposed_ += time;
     } else if (copies_ == 0) {
-      host_bound_ += time;
+      host_bound_ += time;  // less than an instant
     }
     since_ = now;
   }
 
-  double since_ = 0.0;
+  double since_ = 0.0;  // accounted for until then
   double compute_ = 0.0, exposed_ = 0.0, overlapped_ = 0.0, bubble_ = 0.0, host_bound_ = 0.0, end_ = 0.0;
+  double gap_begin_ = 0.0, gap_end_ = 0.0, gap_host_ = 0.0;  // the last idle time, and how much of it is the host's
   std::uint32_t computes_ = 0, transfers_ = 0, copies_ = 0;
 };
 

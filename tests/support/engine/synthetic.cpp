@@ -122,10 +122,10 @@ lower::Workload fsdp(const FsdpSize& size) {
   b.stream("compute");
   b.stream("gather");
   b.stream("reduce");
-  // 70e9 / 80 parameters a unit in bfloat16 over 8 NICs of a node.
-  const double bytes = 70e9 / size.units * 2.0;
-  const std::uint32_t gather = b.comm(0, "all_gather dp", 200e-6, bytes, 8 * kNicBandwidth, true, graph::CollectiveOp::all_gather);
-  const std::uint32_t reduce = b.comm(0, "reduce_scatter dp", 200e-6, 2.0 * bytes, 8 * kNicBandwidth, true, graph::CollectiveOp::reduce_scatter);
+  // 70e9 parameters in bfloat16; each of 8 ranks of a node pushes an eighth of a unit through its own NIC.
+  const double bytes = 70e9 / size.units * 2.0 / 8.0;
+  const std::uint32_t gather = b.comm(0, "all_gather dp", 200e-6, bytes, kNicBandwidth, true, graph::CollectiveOp::all_gather);
+  const std::uint32_t reduce = b.comm(0, "reduce_scatter dp", 200e-6, 2.0 * bytes, kNicBandwidth, true, graph::CollectiveOp::reduce_scatter);
   const auto unit = [&](int u, double device, bool backward) {
     // Unit u + prefetch is gathered while unit u computes: its gather waits for the unit before u.
     for (int next = u == 0 ? 0 : u + size.prefetch; next <= u + size.prefetch && next < size.units; ++next) b.collective(1, gather, {b.last(0)});
