@@ -32,6 +32,10 @@ target_precompile_headers(sgsim_pch PRIVATE
   <algorithm> <array> <cmath> <cstdint> <functional> <map> <memory> <optional> <set> <string> <string_view> <unordered_map>
   <utility> <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)
 
+# A precompiled header is not the same bytes twice; with ccache's pch_external_checksum its name stands for it, so that
+# build folders share objects. Flags and sources are still hashed.
+file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/sgsim_pch.dir/cmake_pch.hxx.gch.sum "sgsim 1 CMakeFiles/sgsim_pch.dir\n")
+
 # sgsim_library(NAME DIR folder [SOURCES globs...] DEPS libs...): a static library of the *.cpp files of one folder
 # (its subfolders included).
 function(sgsim_library name)
