@@ -209,7 +209,6 @@ void Replay::check_finished() const {
 
 timeline::Timeline Replay::collect() {
   timeline::Timeline result;
-  result.engine = "simgrid";
   double step = 0.0;
   for (const Rank& rank : ranks_) step = std::max(step, rank.clock.end());
   result.step_time = Seconds(step);
