@@ -1,5 +1,6 @@
 #include "sim/import/hf_config/config.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -9,7 +10,9 @@
 namespace sgsim::import::hf {
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 24;  // of any size in a config: keeps products inside 64 bits
+constexpr std::int64_t kMost = std::int64_t{1} << 24;  // of any size in a config
+constexpr std::int64_t kMostLayers = 10000;
+constexpr double kMostElements = 1e15;                  // of any weight: a petabyte, and products stay inside 64 bits
 constexpr std::array<std::string_view, 5> kActivations = {"silu", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu"};
 
 class Reader {
@@ -19,6 +22,10 @@ class Reader {
   [[nodiscard]] std::int64_t size(std::string_view key, std::int64_t otherwise) const {
     const auto value = root_.find(key);
     return value ? value->integer_between(1, kMost) : otherwise;
+  }
+  [[nodiscard]] std::int64_t layers(std::string_view key, std::int64_t otherwise) const {
+    const auto value = root_.find(key);
+    return value ? value->integer_between(1, kMostLayers) : otherwise;
   }
   [[nodiscard]] bool flag(std::string_view key, bool otherwise) const {
     const auto value = root_.find(key);
@@ -67,7 +74,7 @@ Config read_llama(const Reader& in) {
   c.vocab = in.size("vocab_size", 32000);
   c.hidden = in.size("hidden_size", 4096);
   c.ffn = in.size("intermediate_size", 11008);
-  c.layers = in.size("num_hidden_layers", 32);
+  c.layers = in.layers("num_hidden_layers", 32);
   c.heads = in.size("num_attention_heads", 32);
   c.kv_heads = in.size("num_key_value_heads", c.heads);
   c.head_dim = in.size("head_dim", c.hidden / c.heads);
@@ -87,7 +94,7 @@ Config read_mixtral(const Reader& in) {
   c.vocab = in.size("vocab_size", 32000);
   c.hidden = in.size("hidden_size", 4096);
   c.ffn = in.size("intermediate_size", 14336);
-  c.layers = in.size("num_hidden_layers", 32);
+  c.layers = in.layers("num_hidden_layers", 32);
   c.heads = in.size("num_attention_heads", 32);
   c.kv_heads = in.size("num_key_value_heads", 8);
   c.head_dim = in.size("head_dim", c.hidden / c.heads);
@@ -109,7 +116,7 @@ Config read_gpt2(const Reader& in) {
   c.vocab = in.size("vocab_size", 50257);
   c.hidden = in.size("n_embd", 768);
   c.ffn = in.size("n_inner", 4 * c.hidden);
-  c.layers = in.size("n_layer", 12);
+  c.layers = in.layers("n_layer", 12);
   c.heads = in.size("n_head", 12);
   c.kv_heads = c.heads;
   c.head_dim = c.hidden / c.heads;
@@ -132,7 +139,7 @@ Config read_bert(const Reader& in) {
   c.vocab = in.size("vocab_size", 30522);
   c.hidden = in.size("hidden_size", 768);
   c.ffn = in.size("intermediate_size", 3072);
-  c.layers = in.size("num_hidden_layers", 12);
+  c.layers = in.layers("num_hidden_layers", 12);
   c.heads = in.size("num_attention_heads", 12);
   c.kv_heads = c.heads;
   c.head_dim = c.hidden / c.heads;
@@ -161,6 +168,16 @@ void check_heads(const Config& c, const JsonValue& root, const std::string& file
   if (c.family == Family::mixtral && c.experts_per_token > c.experts) {
     fail(fmt::format("{} experts a token of {}", c.experts_per_token, c.experts), "at most as many as there are");
   }
+}
+
+void check_sizes(const Config& c, const JsonValue& root, const std::string& file) {
+  const auto size = [](std::int64_t value) { return static_cast<double>(value); };
+  const double hidden = size(c.hidden);
+  const double largest = std::max({size(c.vocab) * hidden, size(c.max_positions) * hidden, size(c.heads) * size(c.head_dim) * hidden * 3.0,
+                                   size(c.ffn) * hidden * size(std::max<std::int64_t>(c.experts, 1))});
+  if (largest <= kMostElements) return;
+  throw InputError({.file = file, .where = root.path(), .found = fmt::format("a weight of {:.0e} elements", largest),
+                    .expected = "weights of at most 1e15 elements", .hint = ""});
 }
 
 }  // namespace
@@ -192,6 +209,7 @@ Config parse_config(std::string_view json, const std::string& file) {
     position->fail("\"absolute\"", "relative position embeddings are not modelled");
   }
   check_heads(config, root, file);
+  check_sizes(config, root, file);
   return config;
 }
 

@@ -18,8 +18,11 @@ void check_options(const hf::Config& config, const GenerateOptions& options) {
   };
   if (options.micro_batch < 1) fail(fmt::format("micro-batch {}", options.micro_batch), "at least one sample");
   if (options.sequence < 1) fail(fmt::format("sequence {}", options.sequence), "at least one token a sample");
-  constexpr std::int64_t kMost = std::int64_t{1} << 24;
-  if (options.micro_batch > kMost || options.sequence > kMost) fail("a batch or sequence above 2^24", "a smaller one");
+  const auto size = [](std::int64_t value) { return static_cast<double>(value); };
+  const double tokens = size(options.micro_batch) * size(options.sequence);
+  const double widest = size(std::max({config.vocab, config.hidden * 3, config.ffn, config.heads * config.head_dim}));
+  const double scores = tokens * size(config.heads) * size(options.sequence);
+  if (std::max(tokens * widest, scores) > 1e15) fail("an activation of more than 1e15 elements", "a smaller batch or sequence");
   const bool learned = config.family == hf::Family::gpt2 || config.family == hf::Family::bert;
   if (learned && options.sequence > config.max_positions) {
     fail(fmt::format("sequence {}", options.sequence), fmt::format("at most the model's {} learned positions", config.max_positions));

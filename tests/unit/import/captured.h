@@ -14,12 +14,12 @@ namespace sgsim::import::test {
 
 /// A graph of traces/graphs.
 inline graph::OperatorGraph captured(const std::string& name) {
-  return read_aot_graph(std::string(SGSIM_SOURCE_DIR) + "/traces/graphs/" + name + ".graph.json.gz");
+  return read_aot_graph(fmt::format("{}/traces/graphs/{}.graph.json.gz", SGSIM_SOURCE_DIR, name));
 }
 
 /// A model of scenarios/models, with one key of its config set to another number.
 inline HfModel shipped(const std::string& name, const std::string& key = "", int value = 0) {
-  HfModel model = read_hf_config(std::string(SGSIM_SOURCE_DIR) + "/scenarios/models/" + name + ".json");
+  HfModel model = read_hf_config(fmt::format("{}/scenarios/models/{}.json", SGSIM_SOURCE_DIR, name));
   if (key.empty()) return model;
   std::string text = model.config_json;
   const std::size_t start = text.find(fmt::format("\"{}\":", key)), end = text.find(',', start);
