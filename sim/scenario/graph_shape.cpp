@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "sim/core/text_file.h"
+#include "sim/graph/graph_file.h"
 #include "sim/graph/node_work.h"
 #include "sim/graph/operators.h"
+#include "sim/import/aot/aot.h"
 #include "sim/lower/segment/cut.h"
 
 namespace sgsim::scenario {
@@ -20,6 +23,14 @@ void add_embedding(const graph::OperatorGraph& graph, const graph::Node& node, p
 }
 
 }  // namespace
+
+graph::OperatorGraph read_any_graph(const std::string& path) {
+  const std::string text = read_text_file(path);
+  // A graph file of ours says so in its first key; a captured one starts with its model's name.
+  constexpr std::size_t kFirstKey = 64;
+  const bool ours = std::string_view(text).substr(0, kFirstKey).find("\"format\"") != std::string_view::npos;
+  return ours ? graph::parse_graph(text, path) : import::parse_aot_graph(text, path);
+}
 
 plan::ModelShape shape_of(const graph::OperatorGraph& graph) {
   plan::ModelShape shape;

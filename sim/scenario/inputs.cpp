@@ -6,19 +6,16 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/core/error.h"
-#include "sim/import/aot/aot.h"
 #include "sim/import/hf_config/hf_config.h"
 #include "sim/scenario/graph_shape.h"
 
 namespace sgsim::scenario {
 namespace {
 
-/// A config with as many layers as this: the key that its family uses is rewritten.
+/// A config with as many layers as this.
 void set_layers(import::HfModel& model, int layers) {
   nlohmann::json config = nlohmann::json::parse(model.config_json);
-  for (const char* key : {"num_hidden_layers", "n_layer", "num_layers"}) {
-    if (config.contains(key)) config[key] = layers;
-  }
+  config[model.family == "gpt2" ? "n_layer" : "num_hidden_layers"] = layers;
   model.config_json = config.dump();
   model.shape.layers = layers;
 }
@@ -40,7 +37,7 @@ void check_micro_batch(const Scenario& s, const graph::OperatorGraph& graph) {
 
 InputCache::Model InputCache::model(const Scenario& s) {
   if (s.model.kind == ModelKind::graph) {
-    graph::OperatorGraph graph = import::read_aot_graph(s.model.path);
+    graph::OperatorGraph graph = read_any_graph(s.model.path);
     if (s.model.layers != 0) graph = import::stack_layers(graph, s.model.layers);
     auto shared = std::make_shared<const graph::OperatorGraph>(std::move(graph));
     return {.graph = shared, .shape = shape_of(*shared), .name = shared->name};

@@ -3,14 +3,16 @@
 #include <string>
 #include <vector>
 
+#include "sim/scenario/remedies.h"
 #include "sim/scenario/simulate.h"
 
 namespace sgsim::scenario {
 
 /// A run as `sgsim simulate` prints it: a page that a person reads. `wall` is what the prediction took.
 [[nodiscard]] std::string text_report(const Scenario& scenario, const Inputs& inputs, const Result& result, Seconds wall);
-/// The same for scripts (scenarios/schema/result.schema.json).
-[[nodiscard]] std::string json_report(const Scenario& scenario, const Inputs& inputs, const Result& result, Seconds wall);
+/// The same for scripts (scenarios/schema/result.schema.json). `remedies`: for a run that does not fit.
+[[nodiscard]] std::string json_report(const Scenario& scenario, const Inputs& inputs, const Result& result, Seconds wall,
+                                      const std::vector<Remedy>& remedies = {});
 
 /// A plan that is not legal, for people and for scripts ({"infeasible": [...]}).
 [[nodiscard]] std::string text_report(const Scenario& scenario, const std::vector<plan::Violation>& violations);

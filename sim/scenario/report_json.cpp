@@ -55,6 +55,16 @@ json of(const Diagnostics& diagnostics) {
   return list;
 }
 
+json of(const std::vector<Remedy>& remedies) {
+  json list = json::array();
+  for (const Remedy& remedy : remedies) {
+    json set = json::array();
+    for (const Setting& s : remedy.variant.settings) set.push_back(s.path + "=" + s.value);
+    list.push_back({{"name", remedy.variant.name}, {"set", set}, {"reserved_mem_bytes", remedy.reserved.value()}});
+  }
+  return list;
+}
+
 std::string dump(const json& j) { return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n"; }
 
 void add_times(json& j, const Result& r) {
@@ -80,7 +90,8 @@ void add_times(json& j, const Result& r) {
 
 }  // namespace
 
-std::string json_report(const Scenario& scenario, const Inputs& inputs, const Result& r, Seconds wall) {
+std::string json_report(const Scenario& scenario, const Inputs& inputs, const Result& r, Seconds wall,
+                        const std::vector<Remedy>& remedies) {
   json j;
   j["schema_version"] = 1;
   j["scenario"] = scenario.file;
@@ -104,6 +115,7 @@ std::string json_report(const Scenario& scenario, const Inputs& inputs, const Re
   j["communication"] = of(r.communication);
   j["notes"] = json::array();
   for (const plan::Note& note : r.notes) j["notes"].push_back({{"rule", note.rule}, {"message", note.message}});
+  if (!r.fits) j["remedies"] = of(remedies);
   j["defaults"] = scenario.defaults;
   j["diagnostics"] = of(r.diagnostics);
   return dump(j);

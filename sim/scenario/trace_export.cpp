@@ -128,7 +128,8 @@ class Exporter {
   /// The k-th use of a pair's group by each side is one transfer.
   void note_transfer(const Program& program, const Task& task, const Span& span, const std::string& name) {
     const std::uint32_t group = simulation_.workload.ranks[span.rank].groups.at(program.comms.at(task.comm).slot).value;
-    const std::uint32_t use = uses_[{group, span.rank}]++;
+    const std::uint16_t slot = program.comms.at(task.comm).slot;
+    const std::uint32_t use = uses_[{group, span.rank, slot}]++;
     Ends& ends = transfers_[{group, use}];
     ends.name = name;
     (task.kind == TaskKind::send ? ends.from : ends.to) = span;
@@ -171,7 +172,7 @@ class Exporter {
   TraceWriter& writer_;
   const Run& run_;
   const Simulation& simulation_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> uses_;
+  std::map<std::array<std::uint32_t, 3>, std::uint32_t> uses_;  // of group, rank, slot
   std::map<std::pair<std::uint32_t, std::uint32_t>, Ends> transfers_;
 };
 

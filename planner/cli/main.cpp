@@ -1,0 +1,3 @@
+#include "planner/cli/subcommand.h"
+
+int main(int argc, char** argv) { return sgsim::cli::run(argc, argv); }

@@ -1,0 +1,56 @@
+#include <cstdio>
+#include <exception>
+
+#include "planner/cli/subcommand.h"
+
+namespace sgsim::cli {
+namespace {
+
+int say(const char* kind, const std::string& what, ExitCode code) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "sgsim: %s: %s\n", kind, what.c_str());
+  return static_cast<int>(code);
+}
+
+int act(const Action& action) {
+  try {
+    return static_cast<int>(action());
+  } catch (const InputError& error) {
+    return say("bad input", error.what(), ExitCode::bad_input);
+  } catch (const EnvironmentError& error) {
+    return say("cannot go on", error.what(), ExitCode::environment);
+  } catch (const std::bad_alloc&) {
+    return say("cannot go on", "out of memory", ExitCode::environment);
+  } catch (const std::exception& error) {
+    return say("internal error", error.what(), ExitCode::our_bug);
+  }
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv) {
+  CLI::App app("SGSim predicts the step time, overlap, memory and timeline of training on a GPU cluster, before anyone rents it.\n"
+               "Exit codes: 0 good, 1 check failed, 2 bad input, 3 environment, 4 infeasible plan, 70 a bug of ours.");
+  app.name("sgsim");
+  app.set_version_flag("--version", std::string("sgsim ") + version());
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  app.footer("sgsim SUBCOMMAND --help says more. First run:\n  sgsim simulate scenarios/llama3-70b-1024xa100.json --trace step.json.gz");
+  Action chosen;
+  add_simulate(app, chosen);
+  add_explain(app, chosen);
+  add_sweep(app, chosen);
+  add_info(app, chosen);
+  add_scenario(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& done) {  // --help, --version
+    return app.exit(done);
+  } catch (const CLI::ParseError& error) {
+    app.exit(error);
+    return static_cast<int>(ExitCode::bad_input);
+  }
+  return act(chosen);
+}
+
+}  // namespace sgsim::cli
