@@ -18,29 +18,58 @@ std::string excerpt(const nlohmann::json& json) {
   return text;
 }
 
+/// One value on the way from the root to the one that is looked for.
+struct Visit {
+  const nlohmann::json* json;
+  std::size_t parent;  // index in the list of visits
+  std::string step;    // ".key" or "[index]"
+};
+
+std::string joined(const std::vector<Visit>& visits, std::size_t at) {
+  std::vector<std::string_view> steps;
+  for (; at != 0; at = visits[at].parent) steps.push_back(visits[at].step);
+  std::string path = "$";
+  for (std::size_t i = steps.size(); i-- > 0;) path += steps[i];
+  return path;
+}
+
 }  // namespace
 
+std::string JsonValue::path() const {
+  std::vector<Visit> visits = {{root_, 0, ""}};
+  for (std::size_t at = 0; at < visits.size(); ++at) {
+    const nlohmann::json& json = *visits[at].json;
+    if (&json == json_) return joined(visits, at);
+    if (json.is_object()) {
+      for (const auto& [key, value] : json.items()) visits.push_back({&value, at, fmt::format(".{}", key)});
+    } else if (json.is_array()) {
+      for (std::size_t i = 0; i < json.size(); ++i) visits.push_back({&json[i], at, fmt::format("[{}]", i)});
+    }
+  }
+  return "$";
+}
+
 void JsonValue::fail(std::string_view expected, std::string_view hint) const {
-  throw InputError({.file = *file_, .where = path_, .found = excerpt(*json_), .expected = std::string(expected), .hint = std::string(hint)});
+  throw InputError({.file = *file_, .where = path(), .found = excerpt(*json_), .expected = std::string(expected), .hint = std::string(hint)});
 }
 
 JsonValue JsonValue::at(std::string_view key) const {
   check_object();
   const auto found = json_->find(key);
   if (found == json_->end()) fail(fmt::format("an object with the member \"{}\"", key));
-  return {*found, *file_, fmt::format("{}.{}", path_, key)};
+  return {*found, *this};
 }
 
 std::optional<JsonValue> JsonValue::find(std::string_view key) const {
   check_object();
   const auto found = json_->find(key);
   if (found == json_->end() || found->is_null()) return std::nullopt;
-  return JsonValue(*found, *file_, fmt::format("{}.{}", path_, key));
+  return JsonValue(*found, *this);
 }
 
 JsonValue JsonValue::item(std::size_t index) const {
   if (index >= list_size()) fail(fmt::format("a list with at least {} entries", index + 1));
-  return {(*json_)[index], *file_, fmt::format("{}[{}]", path_, index)};
+  return {(*json_)[index], *this};
 }
 
 std::size_t JsonValue::list_size() const {
@@ -56,7 +85,7 @@ void JsonValue::check_keys(std::initializer_list<std::string_view> known) const 
   check_object();
   for (const auto& [key, value] : json_->items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    JsonValue(value, *file_, fmt::format("{}.{}", path_, key)).fail(fmt::format("one of the members {}", fmt::join(known, ", ")), "remove or rename it");
+    JsonValue(value, *this).fail(fmt::format("one of the members {}", fmt::join(known, ", ")), "remove or rename it");
   }
 }
 

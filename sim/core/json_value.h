@@ -16,11 +16,12 @@ namespace sgsim {
 /// Include from source files only (the JSON library is heavy). The document must outlive its values.
 class JsonValue {
  public:
-  JsonValue(const nlohmann::json& json, const std::string& file, std::string path)
-      : json_(&json), file_(&file), path_(std::move(path)) {}
+  /// The root of a document.
+  JsonValue(const nlohmann::json& root, const std::string& file) : json_(&root), root_(&root), file_(&file) {}
 
   [[nodiscard]] const nlohmann::json& json() const { return *json_; }
-  [[nodiscard]] const std::string& path() const { return path_; }
+  /// "$.plan.tp", "$.graphs[0].nodes[3]": looked up in the document, so it costs as much as reading through it.
+  [[nodiscard]] std::string path() const;
   [[nodiscard]] bool is_null() const { return json_->is_null(); }
 
   /// A member that must be there / that may be absent or null.
@@ -42,9 +43,11 @@ class JsonValue {
   [[noreturn]] void fail(std::string_view expected, std::string_view hint = "") const;
 
  private:
+  JsonValue(const nlohmann::json& json, const JsonValue& parent) : json_(&json), root_(parent.root_), file_(parent.file_) {}
+
   const nlohmann::json* json_;
+  const nlohmann::json* root_;
   const std::string* file_;
-  std::string path_;
 };
 
 /// Parses JSON text; a syntax error becomes an InputError with line and column.

@@ -235,7 +235,7 @@ OperatorGraph read_graph(const std::string& path) { return parse_graph(read_text
 
 OperatorGraph parse_graph(std::string_view text, const std::string& file) {
   const json tree = parse_json(text, file);
-  const JsonValue root(tree, file, "$");
+  const JsonValue root(tree, file);
   return Parser(root).run();
 }
 

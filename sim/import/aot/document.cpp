@@ -60,10 +60,10 @@ void parse_module(const JsonValue& value, RawNode& node) {
   node.has_module = true;
 }
 
-RawNode parse_node(const JsonValue& value) {
+RawNode parse_node(const JsonValue& value, std::string path) {
   value.check_keys({"name", "op", "target", "args", "kwargs", "out", "module", "seq_nr"});
   RawNode node;
-  node.path = value.path();
+  node.path = std::move(path);
   node.name = value.at("name").text();
   node.kind = parse_kind(value.at("op"));
   node.target = value.at("target").text();
@@ -115,7 +115,7 @@ RawGraph parse_graph(const JsonValue& value, const std::string& file) {
   if (kind.text() != "forward" && kind.text() != "backward") kind.fail("\"forward\" or \"backward\"");
   raw.forward = kind.text() == "forward";
   const JsonValue nodes = value.at("nodes");
-  for (std::size_t i = 0; i < nodes.list_size(); ++i) raw.nodes.push_back(parse_node(nodes.item(i)));
+  for (std::size_t i = 0; i < nodes.list_size(); ++i) raw.nodes.push_back(parse_node(nodes.item(i), fmt::format("{}.nodes[{}]", raw.path, i)));
   if (raw.nodes.empty()) nodes.fail("at least an output node");
   if (const auto primals = value.find("primals")) {
     primals->check_object();
@@ -137,7 +137,7 @@ RawParameter parse_parameter(const JsonValue& value) {
 
 Document parse_document(std::string_view json, const std::string& file) {
   const nlohmann::json tree = parse_json(json, file);
-  const JsonValue root(tree, file, "$");
+  const JsonValue root(tree, file);
   root.check_keys({"model", "params", "graphs"});
   Document document;
   document.file = file;

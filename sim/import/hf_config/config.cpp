@@ -189,7 +189,7 @@ std::string_view to_text(Family family) {
 
 Config parse_config(std::string_view json, const std::string& file) {
   const nlohmann::json tree = parse_json(json, file);
-  const JsonValue root(tree, file, "$");
+  const JsonValue root(tree, file);
   const JsonValue type = root.at("model_type");
   const Reader in(root);
   in.refuse("quantization_config");
