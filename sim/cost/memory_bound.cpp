@@ -45,8 +45,8 @@ Estimate memory_bound_time(const Profile& profile, const graph::MemoryBound& wor
   const double by_bytes = seconds_at(*curve, abscissa.value());
   const double by_flops = work.flops / profile.gpu.vector_peak.value / 1.0_s;
   Estimate e{.time = Seconds(std::max(by_bytes, by_flops)), .flops = work.flops, .bytes = bytes, .bound = Bound::memory, .source = Source::interpolated, .sigma = curve->sigma};
-  if (by_flops > by_bytes) e.bound = Bound::compute;
   if (abscissa.value() <= 2.0 * static_cast<double>(curve->bytes.front())) e.bound = Bound::latency;
+  if (by_flops > by_bytes) e.bound = Bound::compute;
   return e;
 }
 

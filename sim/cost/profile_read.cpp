@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
 #include "sim/core/error.h"
+#include "sim/core/json_value.h"
+#include "sim/core/text_file.h"
 #include "sim/cost/profile.h"
 #include "sim/cost/profile_names.h"
 #include "sim/cost/required.h"
@@ -232,12 +232,7 @@ void Reader::read(StrictObject& o) {
 }  // namespace
 
 Profile profile_from_text(std::string_view text, const std::string& file) {
-  nlohmann::json value;
-  try {
-    value = nlohmann::json::parse(text);
-  } catch (const nlohmann::json::parse_error& e) {
-    throw InputError({.file = file, .where = "byte " + std::to_string(e.byte), .found = "text that is not JSON", .expected = "a profile file (docs/formats/profile.md)", .hint = ""});
-  }
+  const nlohmann::json value = parse_json(text, file);
   Profile profile;
   StrictObject root(value, file, "$");
   Reader(profile).read(root);
@@ -245,9 +240,7 @@ Profile profile_from_text(std::string_view text, const std::string& file) {
 }
 
 Profile load_profile(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw InputError({.file = path.string(), .where = "", .found = "no readable file", .expected = "a profile file", .hint = "shipped profiles lie in scenarios/profiles"});
-  std::string text(std::istreambuf_iterator<char>(in), {});
+  const std::string text = read_text_file(path.string());
   return profile_from_text(text, path.string());
 }
 

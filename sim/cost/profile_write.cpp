@@ -1,12 +1,11 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
-#include "sim/core/error.h"
+#include "sim/core/text_file.h"
 #include "sim/cost/profile.h"
 #include "sim/cost/profile_names.h"
 
@@ -178,10 +177,7 @@ std::string to_text(const Profile& p) {
 }
 
 void save_profile(const Profile& profile, const std::filesystem::path& path) {
-  std::ofstream out(path, std::ios::binary);
-  out << to_text(profile);
-  out.flush();
-  if (!out) throw EnvironmentError("cannot write profile " + path.string());
+  write_text_file(path.string(), to_text(profile));
 }
 
 }  // namespace sgsim::cost

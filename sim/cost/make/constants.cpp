@@ -1,9 +1,8 @@
-#include "sim/cost/make/datasheets.h"
+#include "sim/cost/make/parts.h"
 
 namespace sgsim::cost::make {
 namespace {
 
-constexpr const char* kTorch = "PyTorch 2.11.0+cu130, CUDA 13.0, NCCL 2.28.9";
 
 void add_launch(Profile& p, const std::string& mode, const std::string& source, const std::array<double, 8>& us) {
   static constexpr std::array<const char*, 8> kNames = {"host_per_operator", "host_per_kernel", "host_per_collective", "host_per_graph",
@@ -32,7 +31,7 @@ void add_sources(Profile& p) {
       .note = "gap between nodes: median 0.42 us in the trace (100 tiny kernels in one graph: 1.43 us each with their own second); cudaGraphLaunch 166 us traced, scaled by 0.45; host 4.99 ms a step less 4 "
               "launches is the rest of the step"};
   p.sources["interference-h200"] = {
-      .kind = ProvenanceKind::fitted, .source = "validation data set (shared/truth/h200/nccl_h200x2.json, llama_1b_fsdp2_*.trace.json.gz, llama_8b_fsdp2_compile.trace.json.gz)", .machine = "2 x NVIDIA H200, NVLink", .date = "2026-11-29",
+      .kind = ProvenanceKind::fitted, .source = "validation data set (shared/truth/h200/nccl_h200x2.json, llama_1b_fsdp2_*.trace.json.gz, llama_8b_fsdp2_compile.trace.json.gz)", .machine = "2 x NVIDIA H200, NVLink, NCCL 2.28.9", .date = "2026-11-29",
       .software = kTorch,
       .note = "Traces, kernels wholly beside a NCCL kernel over the same kernels alone: matrix products 1.36 (llama_1b), 1.44 (llama_8b), attention 1.19, bandwidth-bound kernels 1.10 to 1.15; weighted by their "
               "device time 1.30. Transfers beside computation over the fastest of the same size: 1.20 to 1.47, middle 1.35. Cross-check: 20 products of 8192^3 alone 30.66 ms, 6 all-reduces of 512 MB alone "
