@@ -1,0 +1,242 @@
+// What launching costs. Label "what"; size "nodes" for CUDA graphs. Host costs are taken with activity records off, which
+// would add several microseconds to each launch. A spinning kernel holds a stream back while work is queued behind it, so
+// that the device, not the host, sets the pace where device costs are measured.
+#include <dlfcn.h>
+
+#include <chrono>
+
+#include "calibrate/bench/cases/cases.h"
+
+namespace sgsim::calibrate {
+namespace {
+
+using Samples = std::vector<double>;
+
+__global__ void empty_kernel() {}
+__global__ void flag_kernel(volatile int* flag, int value) { *flag = value; }
+/// Holds its stream back for `nanoseconds`.
+__global__ void hold_kernel(std::uint64_t nanoseconds) {
+  std::uint64_t begin = 0, now = 0;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
+  do {
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  } while (now - begin < nanoseconds);
+}
+/// Kernels that nothing else launches: each one's first launch loads it (lazy loading).
+template <int number>
+__global__ void unused_kernel(int* out) {
+  if (out != nullptr) *out = number;
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+constexpr int kBatch = 400;    // launches that fit the launch queue (1024 on current drivers)
+constexpr int kRepeats = 25;
+
+/// Seconds a call, over batches of calls that run on an idle device.
+template <class Call>
+Samples host_cost(Context& c, Call&& call, int batch = kBatch, int repeats = kRepeats) {
+  Samples samples;
+  for (int r = 0; r < repeats + 2; ++r) {
+    c.stream.synchronize();
+    const double begin = now();
+    for (int i = 0; i < batch; ++i) call();
+    const double each = (now() - begin) / batch;
+    if (r >= 2) samples.push_back(each);  // two warm-ups
+  }
+  c.stream.synchronize();
+  return samples;
+}
+
+/// Device seconds of what `enqueue()` queues, everything queued before the first of it starts.
+template <class Enqueue>
+Samples device_cost(Context& c, Enqueue&& enqueue, double hold_seconds, double divide_by, int repeats = kRepeats) {
+  const Event begin, end;
+  Samples samples;
+  for (int r = 0; r < repeats + 2; ++r) {
+    hold_kernel<<<1, 1, 0, c.stream.get()>>>(static_cast<std::uint64_t>(hold_seconds * 1e9));
+    begin.record(c.stream.get());
+    enqueue();
+    end.record(c.stream.get());
+    end.synchronize();
+    if (r >= 2) samples.push_back(end.seconds_since(begin) / divide_by);
+  }
+  return samples;
+}
+
+void launch_empty(Context& c) { empty_kernel<<<1, 32, 0, c.stream.get()>>>(); }
+
+/// From the host's call until a kernel's write is seen by the host, which polls: launch, start, and one PCIe write.
+template <class Launch>
+Samples latency(Context& c, Launch&& launch) {
+  const PinnedBuffer memory(sizeof(int));
+  auto* flag = static_cast<volatile int*>(memory.data());
+  Samples samples;
+  for (int r = 1; r <= kRepeats * 4; ++r) {
+    c.stream.synchronize();
+    *flag = 0;
+    const double begin = now();
+    launch(const_cast<int*>(flag));
+    while (*flag == 0) {
+    }
+    if (r > 4) samples.push_back(now() - begin);
+  }
+  c.stream.synchronize();
+  return samples;
+}
+
+template <int number>
+void first_launch(Context& c, Samples& samples) {
+  c.stream.synchronize();
+  const double begin = now();
+  unused_kernel<number><<<1, 1, 0, c.stream.get()>>>(nullptr);
+  samples.push_back(now() - begin);
+}
+template <int... numbers>
+Samples first_launches(Context& c, std::integer_sequence<int, numbers...>) {
+  Samples samples;
+  (first_launch<numbers>(c, samples), ...);
+  c.stream.synchronize();
+  return samples;
+}
+
+/// Compilation of a small kernel from PTX by the driver; a new constant each time, so that no cache knows it.
+Samples jit() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == nullptr) throw Waived{"libcuda.so.1 cannot be loaded"};
+  using Load = int (*)(void**, const void*);
+  using Unload = int (*)(void*);
+  const auto load = reinterpret_cast<Load>(dlsym(driver, "cuModuleLoadData"));
+  const auto unload = reinterpret_cast<Unload>(dlsym(driver, "cuModuleUnload"));
+  if (load == nullptr || unload == nullptr) throw Waived{"the driver has no cuModuleLoadData"};
+  Samples samples;
+  for (int r = 0; r < 12; ++r) {
+    const auto unique = static_cast<unsigned>(std::chrono::steady_clock::now().time_since_epoch().count());
+    const std::string ptx = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {\n .reg .u64 %a; .reg .u32 %v;\n"
+                            " ld.param.u64 %a, [p];\n cvta.to.global.u64 %a, %a;\n mov.u32 %v, " + std::to_string(unique & 0x7fffffff) + ";\n st.global.u32 [%a], %v;\n ret;\n}\n";
+    void* module = nullptr;
+    const double begin = now();
+    if (const int status = load(&module, ptx.c_str()); status != 0) throw Waived{"the driver compiles no PTX (error " + std::to_string(status) + ")"};
+    if (r >= 2) samples.push_back(now() - begin);
+    (void)unload(module);
+  }
+  return samples;
+}
+
+/// Gaps between kernels that wait in one stream, or their own durations, from activity records.
+Samples gaps(Context& c, ActivitySource& activities, bool durations) {
+  (void)activities.collect();
+  hold_kernel<<<1, 1, 0, c.stream.get()>>>(4'000'000);
+  for (int i = 0; i < kBatch; ++i) launch_empty(c);
+  c.stream.synchronize();
+  std::vector<Activity> kernels = activities.collect().activities;
+  std::sort(kernels.begin(), kernels.end(), [](const Activity& a, const Activity& b) { return a.start_ns < b.start_ns; });
+  Samples samples;
+  for (std::size_t i = 2; i < kernels.size(); ++i) samples.push_back(static_cast<double>(durations ? kernels[i].end_ns - kernels[i].start_ns : kernels[i].start_ns - kernels[i - 1].end_ns) * 1e-9);
+  return samples;
+}
+
+Samples across_streams(Context& c) {
+  const Stream other;
+  const Event there, back;
+  constexpr int kHops = 100;
+  return device_cost(
+      c,
+      [&] {
+        for (int i = 0; i < kHops; ++i) {
+          launch_empty(c);
+          there.record(c.stream.get());
+          check_cuda(cudaStreamWaitEvent(other.get(), there.get(), 0), "wait for an event");
+          empty_kernel<<<1, 32, 0, other.get()>>>();
+          back.record(other.get());
+          check_cuda(cudaStreamWaitEvent(c.stream.get(), back.get(), 0), "wait for an event");
+        }
+      },
+      5e-3, 2.0 * kHops);
+}
+
+Samples measure_graph(Context& c, const std::string& what, int nodes) {
+  const PinnedBuffer memory(sizeof(int));
+  auto* flag = static_cast<volatile int*>(memory.data());
+  const auto body = [&] {
+    for (int i = 0; i + 1 < nodes; ++i) launch_empty(c);
+    flag_kernel<<<1, 1, 0, c.stream.get()>>>(flag, 1);
+  };
+  const Graph graph = capture(c.stream.get(), body);
+  const int repeats = nodes > 1000 ? 8 : kRepeats;
+  if (what == "graph_instantiate" || what == "graph_first_launch") {
+    Samples samples;
+    for (int r = 0; r < repeats; ++r) {
+      double begin = now();
+      const GraphExec exec = graph.instantiate();
+      if (what == "graph_instantiate") samples.push_back(now() - begin);
+      begin = now();
+      exec.launch(c.stream.get());
+      if (what == "graph_first_launch") samples.push_back(now() - begin);
+      c.stream.synchronize();
+    }
+    return samples;
+  }
+  const GraphExec exec = graph.instantiate();
+  exec.launch(c.stream.get());
+  c.stream.synchronize();
+  if (what == "graph_enqueue") return host_cost(c, [&] { exec.launch(c.stream.get()); }, nodes > 200 ? 2 : 20, repeats);
+  if (what == "graph_latency") {
+    Samples samples;
+    for (int r = 0; r < repeats; ++r) {
+      c.stream.synchronize();
+      *flag = 0;
+      const double begin = now();
+      exec.launch(c.stream.get());
+      while (*flag == 0) {
+      }
+      samples.push_back(now() - begin);
+    }
+    c.stream.synchronize();
+    return samples;
+  }
+  return device_cost(c, [&] { exec.launch(c.stream.get()); }, 2e-3, nodes, repeats);
+}
+
+Samples measure(Context& c, ActivitySource& activities, const std::string& what, int nodes) {
+  if (what.rfind("graph_", 0) == 0) return measure_graph(c, what, nodes);
+  if (what == "kernel_enqueue") return host_cost(c, [&] { launch_empty(c); });
+  if (what == "kernel_latency") return latency(c, [&](int* flag) { flag_kernel<<<1, 1, 0, c.stream.get()>>>(flag, 1); });
+  if (what == "stream_of_kernels") {
+    return device_cost(c, [&] {
+      for (int i = 0; i < kBatch; ++i) launch_empty(c);
+    }, 5e-3, kBatch);
+  }
+  if (what == "stream_synchronize") return host_cost(c, [&] { c.stream.synchronize(); });
+  const Event event;
+  if (what == "event_record") return host_cost(c, [&] { event.record(c.stream.get()); });
+  if (what == "event_synchronize") {
+    event.record(c.stream.get());
+    return host_cost(c, [&] { event.synchronize(); });
+  }
+  if (what == "event_wait_across_streams") return across_streams(c);
+  if (what == "first_launch") return first_launches(c, std::make_integer_sequence<int, 24>());
+  if (what == "jit_ptx") return jit();
+  if (what == "device_gap" || what == "empty_kernel") return gaps(c, activities, what == "empty_kernel");
+  throw InternalError("no launch measurement '" + what + "'");
+}
+
+}  // namespace
+
+Task prepare_launch(Context& c, ActivitySource& activities, const Key& key) {
+  const std::string what = key.label("what");
+  const auto it = key.sizes.find("nodes");
+  const int nodes = it == key.sizes.end() ? 0 : static_cast<int>(it->second);
+  return {.timing = SelfTimed{.measure =
+                                  [&c, &activities, what, nodes] {
+                                    Samples samples = measure(c, activities, what, nodes);
+                                    check_launch("launch");
+                                    return samples;
+                                  },
+                              .records_off = what != "device_gap" && what != "empty_kernel"},
+          .synchronize = c.synchronizer(),
+          .check = {},
+          .warmups = 2};
+}
+
+}  // namespace sgsim::calibrate

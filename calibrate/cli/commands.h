@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sgsim::calibrate {
+
+/// Flags of `run` and `list`.
+struct Selection {
+  std::vector<std::string> groups;  // empty: all
+  bool held_out = false;            // the shapes that the fit does not see, instead
+  bool smoke = false;               // a few points of each group
+  int gpus = 0;                     // 0: all local ones
+};
+struct RunFlags {
+  Selection selection;
+  double minutes = 0.0;             // 0: until everything is measured
+  std::string out = "profile.json";
+  std::string base;                 // profile to take what cannot be measured from; empty: none
+  std::string name;                 // of the profile; empty: from the GPU's name
+  bool verbose = false;             // every point on a line of its own
+  std::string command;              // the command line, for the record
+};
+struct FitFlags {
+  std::vector<std::string> samples;
+  std::string out = "profile.json";
+  std::string base, name;
+};
+struct CompareFlags {
+  std::string a, b;                 // each a profile or a samples file
+  bool worst = false;               // print the worst points
+};
+
+/// Each returns the program's exit code.
+int list_command(const Selection& selection);
+int run_command(const RunFlags& flags);
+int fit_command(const FitFlags& flags);
+int compare_command(const CompareFlags& flags);
+
+/// "dir/profile.samples.jsonl" for "dir/profile.json".
+[[nodiscard]] std::string samples_path(const std::string& profile);
+
+}  // namespace sgsim::calibrate

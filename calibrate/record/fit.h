@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/record/samples_file.h"
+#include "sim/cost/profile.h"
+
+namespace sgsim::calibrate {
+
+struct FitOptions {
+  std::string name;                         // of the profile; empty: from the GPU's name
+  std::optional<cost::Profile> base;        // what no single node measures: framework host costs, networks
+  std::string samples_file;                 // for the provenance
+};
+
+/// The profile of what was measured. Held-out points are not fitted; where they were measured, the tables say how well they
+/// are predicted. Without a base, the GPU's datasheet and the constants that this project ships for its generation; throws
+/// InputError for a GPU that it has none for, and for samples without a machine.
+[[nodiscard]] cost::Profile fit_profile(const Samples& samples, const FitOptions& options);
+
+// The parts, each replacing its share of `profile`; `source` is the provenance key of measured values.
+void fit_products(cost::Profile& profile, const Samples& samples, const std::string& source);
+void fit_attentions(cost::Profile& profile, const Samples& samples, const std::string& source);
+void fit_bandwidth_curves(cost::Profile& profile, const Samples& samples, const std::string& source);
+void fit_convolutions(cost::Profile& profile, const Samples& samples, const std::string& source);
+void fit_collectives(cost::Profile& profile, const Samples& samples, const std::string& source);
+void fit_host_copies(cost::Profile& profile, const Samples& samples, const std::string& source);
+void fit_launches(cost::Profile& profile, const Samples& samples, const std::string& source);
+void fit_interference(cost::Profile& profile, const Samples& samples, const std::string& source);
+
+/// Bytes that a bandwidth-bound point moved, as its case noted; the key's where it did not.
+[[nodiscard]] double bytes_moved(const Measurement& measurement);
+
+}  // namespace sgsim::calibrate
