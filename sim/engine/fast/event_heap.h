@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -38,10 +39,12 @@ class EventHeap {
     if (!heap_.empty()) sift_down(0, last);
   }
 
-  /// Moves the event of an activity that has one.
-  void move(double time, std::uint32_t activity) {
+  /// Multiplies by `factor` the time from `now` to the event of an activity that has one.
+  void stretch(double now, double factor, std::uint32_t activity) {
     const std::uint32_t at = place_[activity];
-    if (time < heap_[at].time) {
+    const double before = heap_[at].time;
+    const double time = now + std::max(0.0, before - now) * factor;
+    if (time < before) {
       sift_up(at, {time, activity});
     } else {
       sift_down(at, {time, activity});

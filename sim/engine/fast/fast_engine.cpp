@@ -67,8 +67,16 @@ void FastEngine::finish_task(std::uint32_t stream) {
   rank.clock.end_task(now_);
   if (rank.spans) {
     spans_.push_back({.rank = s.rank, .task = rank.program->index[s.next], .stream = static_cast<std::uint16_t>(stream - rank.first_stream),
-                      .arrival = Seconds(s.ready), .start = Seconds(s.start), .end = Seconds(now_)});
+                      .arrival = Seconds(times_[stream].ready), .start = Seconds(times_[stream].start), .end = Seconds(now_)});
   }
+}
+
+void FastEngine::note_ready(std::uint32_t stream, double time) {
+  if (!times_.empty()) times_[stream].ready = time;
+}
+
+void FastEngine::note_start(std::uint32_t stream, double time) {
+  if (!times_.empty()) times_[stream].start = time;
 }
 
 void FastEngine::advance(std::uint32_t stream) {
@@ -110,7 +118,7 @@ void FastEngine::start_next(std::uint32_t stream) {
       return;
     }
   }
-  s.ready = now_;
+  note_ready(stream, now_);
   if (task.kind() == TaskKind::host_sync) {
     synchronise(stream, task);
     return;
@@ -125,25 +133,22 @@ void FastEngine::start_next(std::uint32_t stream) {
 }
 
 void FastEngine::synchronise(std::uint32_t stream, const FastTask& task) {
-  Stream& s = streams_[stream];
-  const Rank& rank = ranks_[s.rank];
-  s.state = State::running;
-  s.start = std::max(now_, host_[rank.first_host + task.sync] + task.launch);
-  events_.push(s.start + task.device, stream);
+  streams_[stream].state = State::running;
+  const double start = std::max(now_, host_[ranks_[streams_[stream].rank].first_host + task.sync] + task.launch);
+  note_start(stream, start);
+  events_.push(start + task.device, stream);
 }
 
 void FastEngine::begin(std::uint32_t stream, const FastTask& task) {
   Stream& s = streams_[stream];
   Rank& rank = ranks_[s.rank];
-  s.start = now_;
+  note_start(stream, now_);
   s.state = State::running;
   switch (task.kind()) {
     case TaskKind::compute:
       rank.clock.begin_compute(now_);
       mark_dirty(s.rank);
-      s.remaining = task.device * rank.slowness;
-      s.stamp = now_;
-      events_.push(now_ + s.remaining * (rank.transferring ? rank.program->compute_slowdown : 1.0), stream);
+      events_.push(now_ + task.device * rank.slowness * (rank.transferring ? rank.program->compute_slowdown : 1.0), stream);
       break;
     case TaskKind::copy:
       rank.clock.begin_copy(now_);
@@ -161,7 +166,7 @@ void FastEngine::arrive(std::uint32_t stream, const FastTask& task) {
   const std::uint32_t index = transfer_of(group, task.use);
   Transfer& transfer = transfers_[index];
   s.state = State::arrived;
-  s.ready = now_;
+  note_ready(stream, now_);
   s.transfer = index;
   const bool collective = task.kind() == TaskKind::collective;
   if (!collective && groups_[group].expected != 2) throw not_a_pair(*workload_, s.rank, rank.program->index[s.next]);
@@ -189,15 +194,13 @@ void FastEngine::start_transfer(std::uint32_t index) {
     Stream& s = streams_[arrival.stream];
     Rank& rank = ranks_[s.rank];
     s.state = State::transferring;
-    s.start = now_;
+    note_start(arrival.stream, now_);
     rank.clock.begin_transfer(now_, arrival.time);
     transfer.computing += rank.computing ? 1 : 0;
     mark_dirty(s.rank);
   }
-  transfer.remaining = transfer.device;
-  transfer.stamp = now_;
   const auto activity = static_cast<std::uint32_t>(streams_.size()) + index;
-  events_.push(now_ + transfer.remaining * slowdown(transfer), activity);
+  events_.push(now_ + transfer.device * slowdown(transfer), activity);
 }
 
 void FastEngine::finish_transfer(std::uint32_t index) {
@@ -211,7 +214,6 @@ void FastEngine::finish_transfer(std::uint32_t index) {
     Stream& s = streams_[arrivals_[a].stream];
     ranks_[s.rank].clock.end_transfer(now_);
     mark_dirty(s.rank);
-    s.transfer = kNone;
     finish_task(arrivals_[a].stream);
     advance(arrivals_[a].stream);
   }

@@ -23,16 +23,20 @@ class FastEngine {
 
   enum class State : std::uint8_t { waiting, launching, running, arrived, transferring, finished };
 
-  /// One stream of one rank; its current task is tasks[next] of the rank's program.
+  /// One stream of one rank; its current task is tasks[next] of the rank's program. Small: all of them are walked through
+  /// all the time.
   struct Stream {
     std::uint32_t next = 0, end = 0;
     std::uint32_t rank = 0;
-    std::uint32_t transfer = kNone;        // while arrived or transferring
+    std::uint32_t transfer = kNone;          // while transferring
     std::uint16_t first_waiter = kNoStream;  // streams of the rank that wait for this one
     std::uint16_t next_waiter = kNoStream;   // in the list that this stream waits in
     State state = State::waiting;
-    double ready = 0.0, start = 0.0;       // of the current task
-    double remaining = 0.0, stamp = 0.0;   // computation: seconds left at full speed, at time `stamp`
+  };
+
+  /// Of the current task of a stream; only kept where spans are asked for.
+  struct TaskTimes {
+    double ready = 0.0, start = 0.0;
   };
 
   struct Rank {
@@ -69,7 +73,6 @@ class FastEngine {
     std::uint32_t computing = 0;           // arrivals whose rank computes
     double device = 0.0;
     double slowdown = 1.0;                 // while a member computes
-    double remaining = 0.0, stamp = 0.0;   // seconds left undisturbed, at time `stamp`
   };
 
   void load(const Folded& folded, const Options& options);
@@ -85,6 +88,8 @@ class FastEngine {
   void arrive(std::uint32_t stream, const FastTask& task);
   void start_transfer(std::uint32_t index);
   void wake(std::uint32_t first_stream, std::uint16_t waiter);
+  void note_ready(std::uint32_t stream, double time);
+  void note_start(std::uint32_t stream, double time);
   void finish_task(std::uint32_t stream);
   [[nodiscard]] std::uint32_t transfer_of(std::uint32_t group, std::uint32_t use);
   void mark_dirty(std::uint32_t rank);
@@ -102,6 +107,7 @@ class FastEngine {
   std::vector<FastProgram> programs_;
   std::vector<Rank> ranks_;
   std::vector<Stream> streams_;
+  std::vector<TaskTimes> times_;           // by stream; empty without spans
   std::vector<std::uint32_t> groups_of_;   // group of each rank's slot
   std::vector<double> host_;               // host clock after each host_sync of each rank
   std::vector<GroupState> groups_;

@@ -1,4 +1,5 @@
 // Rates while computation and transfers overlap. An event changes what a rank runs; rates follow once the event is done.
+// What is left of an activity stands in its event: its end, at the rate in force. A new rate stretches that time.
 #include "sim/engine/fast/fast_engine.h"
 
 #include <algorithm>
@@ -28,11 +29,9 @@ void FastEngine::settle_computations(Rank& rank, bool transferring) {
   const double slow = rank.program->compute_slowdown;
   if (slow == 1.0 || !rank.clock.computing()) return;
   for (std::uint32_t stream = rank.first_stream; stream < rank.first_stream + rank.streams; ++stream) {
-    Stream& s = streams_[stream];
+    const Stream& s = streams_[stream];
     if (s.state != State::running || rank.program->tasks[s.next].kind() != lower::TaskKind::compute) continue;
-    s.remaining = std::max(0.0, s.remaining - (now_ - s.stamp) / (transferring ? 1.0 : slow));
-    s.stamp = now_;
-    events_.move(now_ + s.remaining * (transferring ? slow : 1.0), stream);
+    events_.stretch(now_, transferring ? slow : 1.0 / slow, stream);
   }
 }
 
@@ -46,9 +45,7 @@ void FastEngine::settle_transfers(Rank& rank, bool computing) {
     transfer.computing += computing ? 1u : -1u;
     const double after = slowdown(transfer);
     if (before == after) continue;
-    transfer.remaining = std::max(0.0, transfer.remaining - (now_ - transfer.stamp) / before);
-    transfer.stamp = now_;
-    events_.move(now_ + transfer.remaining * after, static_cast<std::uint32_t>(streams_.size()) + streams_[stream].transfer);
+    events_.stretch(now_, after / before, static_cast<std::uint32_t>(streams_.size()) + streams_[stream].transfer);
   }
 }
 

@@ -31,6 +31,8 @@ void FastEngine::load(const Folded& folded, const Options& options) {
     SGSIM_CHECK(rank < ranks_.size(), "spans of a rank that is not simulated");
     ranks_[rank].spans = true;
   }
+  const bool spans = options.all_spans || !options.spans_of.empty();
+  times_.assign(spans ? streams_.size() : 0, {});
 }
 
 void FastEngine::load_ranks(const lower::Workload& workload) {
