@@ -74,7 +74,7 @@ void add_times(json& j, const Result& r) {
   j["samples_per_s"] = r.samples_per_second;
   j["mfu"] = r.mfu;
   j["hfu"] = r.hfu;
-  j["mfu_formula"] = mfu_formula(r);
+  j["mfu_formula"] = "model FLOPs / (step time x GPUs x peak rate) = " + mfu_formula(r);
   j["model_flops"] = r.model_flops.value();
   j["hardware_flops"] = r.hardware_flops.value();
   j["peak_flops_per_s"] = r.peak_rate.value();

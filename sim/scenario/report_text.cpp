@@ -15,9 +15,18 @@ namespace {
 
 constexpr std::size_t kMostClasses = 12, kMostKernels = 8, kMostComms = 6, kMostLive = 6;
 
+/// A figure that is nothing at all reads as such.
+std::string time_text(Seconds time) { return time.value() == 0.0 ? "0" : to_text(time); }
+
+/// Names of fused kernels list all that they fuse.
+std::string shortened(const std::string& name) {
+  constexpr std::size_t kLongest = 56;
+  return name.size() <= kLongest ? name : name.substr(0, kLongest - 3) + "...";
+}
+
 std::string heading(const Scenario& s, const Inputs& inputs) {
   const auto& c = s.cluster;
-  return fmt::format("{} on {} x {} ({} node{} of {} {}), {}\n  plan: {}\n  {} GPU mode, {} computation, profile {}\n\n", inputs.model, grouped(c.gpus()), c.node.gpu.name,
+  return fmt::format("{} on {} x {} ({} node{} of {} {}), {}\n  plan: {}\n  {} execution, {} computation, profile {}\n\n", inputs.model, grouped(c.gpus()), c.node.gpu.name,
                      c.nodes, c.nodes == 1 ? "" : "s", c.node.gpus, c.node.name, s.file, plan_text(s.plan),
                      name_of<compile::Execution>(words::kExecution, s.training.execution), graph::to_text(s.training.compute_dtype), inputs.profile->name);
 }
@@ -29,22 +38,22 @@ std::string headline(const Result& r, std::int64_t sequence) {
   const char* unit = sequence > 0 ? "tokens/s" : "samples/s";
   const double rate = sequence > 0 ? r.tokens_per_second : r.samples_per_second;
   table.row({"throughput", fmt::format("{:.4g} {}", rate, unit), fmt::format("{:.4g} {} a GPU", per_gpu, unit)});
-  table.row({"MFU", percent(r.mfu), mfu_formula(r)});
+  table.row({"MFU", percent(r.mfu), "model FLOPs / (step time x GPUs x peak rate)"});
   table.row({"HFU", percent(r.hfu), "the same with recomputation counted"});
-  return table.text() + "\n";
+  return table.text() + "  MFU = " + mfu_formula(r) + "\n\n";
 }
 
 std::string where_time_goes(const Result& r) {
   TextTable table("lrrl");
   table.row({"where the step goes", "", "", "rests on"});
   const auto line = [&](const char* name, Seconds time, const std::string& rests) {
-    table.row({std::string("  ") + name, to_text(time), percent(time / r.step_time), rests});
+    table.row({std::string("  ") + name, time_text(time), percent(time / r.step_time), time.value() == 0.0 ? "" : rests});
   };
   line("computation", r.compute, sources_text(r.compute_sources));
   line("exposed communication", r.exposed_comm, sources_text(r.comm_sources));
   line("bubble (waiting for ranks)", r.bubble, "what is waited for");
   line("host-bound", r.host_bound, "launch times: " + sources_text(r.host_sources));
-  line("other idle", r.other_idle, "end of step, start of step");
+  line("other idle", r.other_idle, "first and last tasks of the step");
   line("(communication overlapped)", r.overlapped_comm, "part of computation");
   return table.text() + "  Means over all ranks. " + interval_assumptions() + ".\n\n";
 }
@@ -77,8 +86,8 @@ std::string classes(const Result& r) {
   table.row({"rank classes", "ranks", "compute", "exposed comm", "bubble", "host-bound", "ends at", "memory"});
   for (std::size_t i = 0; i < std::min(kMostClasses, r.classes.size()); ++i) {
     const ClassResult& c = r.classes[i];
-    table.row({"  " + c.name, grouped(c.ranks), to_text(c.time.compute), to_text(c.time.exposed_comm), to_text(c.time.bubble), to_text(c.time.host_bound),
-               to_text(c.time.end), to_text(c.reserved)});
+    table.row({"  " + c.name, grouped(c.ranks), time_text(c.time.compute), time_text(c.time.exposed_comm), time_text(c.time.bubble), time_text(c.time.host_bound),
+               time_text(c.time.end), to_text(c.reserved)});
   }
   if (r.classes.size() > kMostClasses) table.row({fmt::format("  ... and {} more (--json has all)", r.classes.size() - kMostClasses)});
   return table.text() + "\n";
@@ -90,7 +99,7 @@ std::string top(const char* title, const std::vector<NamedTime>& times, std::siz
   table.row({title, "time", "of step", "launches"});
   Seconds rest;
   for (std::size_t i = 0; i < times.size(); ++i) {
-    if (i < most) table.row({"  " + times[i].name, to_text(times[i].time), percent(times[i].time / step), grouped(static_cast<std::int64_t>(times[i].launches))});
+    if (i < most) table.row({"  " + shortened(times[i].name), to_text(times[i].time), percent(times[i].time / step), grouped(static_cast<std::int64_t>(times[i].launches))});
     else rest += times[i].time;
   }
   if (times.size() > most) table.row({fmt::format("  {} others", times.size() - most), to_text(rest), percent(rest / step)});

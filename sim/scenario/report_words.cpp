@@ -23,7 +23,7 @@ std::string plan_text(const plan::Plan& p) {
 }
 
 std::string mfu_formula(const Result& r) {
-  return fmt::format("model FLOPs / (step time x GPUs x peak) = {} / ({} x {} x {}); recomputation not counted, causal attention counted as half",
+  return fmt::format("{} / ({} x {} GPUs x {}); recomputation not counted, causal attention as half",
                      to_text(r.model_flops), to_text(r.step_time), r.gpus, to_text(r.peak_rate));
 }
 

@@ -1,0 +1,152 @@
+#include <nlohmann/json.hpp>
+
+#include "sim/core/error.h"
+#include "sim/scenario/read.h"
+#include "tests/support/catch.h"
+
+namespace {
+
+using namespace sgsim;
+using namespace sgsim::scenario;
+
+constexpr std::string_view kSmall = R"({
+  "schema_version": 1,
+  "model": {"config": "m/config.json", "sequence": 1024},
+  "plan": {"micro_batch": 2, "global_batch": 64, "tp": 2},
+  "cluster": {"builtin": "dgx-a100-80gb", "nodes": 2},
+  "profile": "p.json"
+})";
+
+Scenario read(std::string_view text, std::vector<Setting> settings = {}) {
+  return scenario_from_text(text, "x.json", "/data", settings);
+}
+
+InputProblem problem_of(std::string_view text, std::vector<Setting> settings = {}) {
+  try {
+    (void)read(text, std::move(settings));
+  } catch (const InputError& error) {
+    return error.problem();
+  }
+  FAIL("no InputError");
+  return {};
+}
+
+std::string replaced(std::string_view from, std::string_view to) {
+  std::string text(kSmall);
+  const auto at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("a scenario fills in its defaults and says which") {
+  const Scenario s = read(kSmall);
+  CHECK(s.model.path == "/data/m/config.json");
+  CHECK(s.profile == "/data/p.json");
+  CHECK(s.plan.tp == 2);
+  CHECK(s.plan.dp == 8);  // 16 GPUs / (tp 2 x pp 1 x cp 1)
+  CHECK(s.plan.buckets.bucket == 25_MiB);
+  CHECK(s.cluster.gpus() == 16);
+  CHECK(s.cluster_base == "dgx-a100-80gb");
+  const auto defaulted = [&](const char* path) { return std::count(s.defaults.begin(), s.defaults.end(), path); };
+  CHECK(defaulted("$.plan.dp") == 1);
+  CHECK(defaulted("$.plan.fsdp.prefetch") == 1);
+  CHECK(defaulted("$.training.execution") == 1);
+  CHECK(defaulted("$.plan.tp") == 0);
+  CHECK(defaulted("$.profile") == 0);
+}
+
+TEST_CASE("an effective scenario reads back as the same scenario") {
+  const std::vector<Setting> settings = {{"plan.buckets.bucket", "33333333 B"}, {"cluster.node.nic.bandwidth", "123.456 Gbit/s"},
+                                         {"plan.stage_layers", "[3,4]"},        {"cluster.faults[0]", R"({"kind":"slow_gpu","node":1,"index":2,"factor":0.7})"}};
+  const Scenario first = read(kSmall, settings);
+  const std::string text = effective_text(first);
+  const Scenario second = scenario_from_text(text, "y.json", "/elsewhere");
+  CHECK(effective_text(second) == text);
+  CHECK(second.plan == first.plan);
+  CHECK(second.cluster == first.cluster);
+  CHECK(second.model == first.model);
+  CHECK(second.defaults == first.defaults);
+  // What is set anew is no default any more.
+  const Scenario third = scenario_from_text(text, "y.json", "/elsewhere", std::vector<Setting>{{"plan.pp", "2"}});
+  CHECK(std::count(third.defaults.begin(), third.defaults.end(), "$.plan.pp") == 0);
+  CHECK(std::count(second.defaults.begin(), second.defaults.end(), "$.plan.pp") == 1);
+}
+
+TEST_CASE("an unknown key is refused with the nearest known one") {
+  const auto problem = problem_of(replaced("\"micro_batch\"", "\"micro_bach\""));
+  CHECK(problem.file == "x.json");
+  CHECK(problem.where == "$.plan.micro_batch");  // the required key is missed first, and the slip is named
+  CHECK_THAT(problem.hint, Catch::Contains("micro_bach"));
+  const auto extra = problem_of(replaced("\"tp\": 2", "\"tensor\": 2, \"sequenceparallel\": true"));
+  CHECK(extra.where == "$.plan.sequenceparallel");
+  CHECK_THAT(extra.hint, Catch::Contains("sequence_parallel"));
+}
+
+TEST_CASE("values of the wrong kind are refused with what was found and expected") {
+  const auto unit = problem_of(kSmall, {{"plan.buckets.bucket", "25"}});
+  CHECK(unit.file == "--set plan.buckets.bucket=25");
+  CHECK(unit.where == "$.plan.buckets.bucket");
+  CHECK(unit.found == "25");
+  CHECK_THAT(unit.expected, Catch::Contains("25 MB"));
+  CHECK_THAT(unit.hint, Catch::Contains("unit"));
+  CHECK(problem_of(replaced("\"tp\": 2", "\"tp\": 2.5")).where == "$.plan.tp");
+  CHECK(problem_of(replaced("\"tp\": 2", "\"tp\": 0")).expected == "a whole number from 1 to 1048576");
+  CHECK(problem_of(replaced("\"tp\": 2", "\"tp\": \"2\"")).where == "$.plan.tp");
+  CHECK(problem_of(replaced("\"tp\": 2", "\"tp\": 18446744073709551615")).where == "$.plan.tp");
+  const auto word = problem_of(replaced("\"tp\": 2", "\"sharding\": \"fdsp\""));
+  CHECK(word.hint == "Did you mean \"fsdp\"?");
+  CHECK(problem_of(replaced("\"schema_version\": 1", "\"schema_version\": 2")).where == "$.schema_version");
+  CHECK(problem_of("[1]").found == "a list of 1");
+  CHECK_THAT(problem_of("{\n \"a\": }").where, Catch::Contains("line 2"));
+  CHECK_THAT(problem_of(R"({"a":1,"a":2})").found, Catch::Contains("twice"));
+  CHECK_THAT(problem_of(std::string(100000, '[')).found, Catch::Contains("nesting"));
+  CHECK_THAT(problem_of(R"({"a":1e999})").found, Catch::Contains("JSON cannot hold"));
+}
+
+TEST_CASE("a setting names itself when it is at fault") {
+  const auto unknown = problem_of(kSmall, {{"plan.tq", "4"}});
+  CHECK(unknown.file == "--set plan.tq=4");
+  CHECK(unknown.where == "$.plan.tq");
+  CHECK_THAT(unknown.hint, Catch::Contains("\"tp\""));
+  CHECK(problem_of(kSmall, {{"plann.tp", "4"}}).file == "--set plann.tp=4");
+  CHECK(problem_of(kSmall, {{"plan.tp.x", "4"}}).file == "--set plan.tp.x=4");
+  CHECK(problem_of(kSmall, {{"cluster.faults[1].kind", "slow_gpu"}}).file == "--set cluster.faults[1].kind=slow_gpu");
+  CHECK(problem_of(kSmall, {{"", "4"}}).found == "an empty path");
+  CHECK(problem_of(kSmall, {{"plan.", "4"}}).file == "--set plan.=4");
+  CHECK_THROWS_AS(parse_setting("plan.tp"), InputError);
+  CHECK(parse_setting("a.b=c=d") == Setting{"a.b", "c=d"});
+}
+
+TEST_CASE("settings change, make and take away members") {
+  CHECK(read(kSmall, {{"plan.tp", "4"}}).plan.tp == 4);
+  CHECK(read(kSmall, {{"$.plan.recompute", "full"}}).plan.recompute == plan::Recompute::full);
+  CHECK(read(kSmall, {{"plan.stage_layers", "[1,2]"}, {"plan.stage_layers[1]", "7"}}).plan.stage_layers == std::vector<int>{1, 7});
+  CHECK(read(kSmall, {{"plan.stage_layers.0", "7"}}).plan.stage_layers == std::vector<int>{7});
+  const Scenario graph = read(kSmall, {{"model.config", "null"}, {"model.sequence", "null"}, {"model.graph", "g.graph.json.gz"}});
+  CHECK(graph.model.kind == ModelKind::graph);
+  CHECK(graph.model.path == "/data/g.graph.json.gz");
+  CHECK_THAT(problem_of(kSmall, {{"model.graph", "g.json"}}).hint, Catch::Contains("null"));
+}
+
+TEST_CASE("clusters: builtin with overrides, inline, and what a sound one needs") {
+  const Scenario s = read(kSmall, {{"cluster.node.nic.bandwidth", "400 Gbit/s"}, {"cluster.fabric.oversubscription", "2"}});
+  CHECK(s.cluster.node.nic.bandwidth == 50.0_GBps);
+  CHECK(s.cluster.node.nics == 8);
+  CHECK(s.cluster.fabric.oversubscription == 2.0);
+  const auto name = problem_of(kSmall, {{"cluster.builtin", "dgx-a10080gb"}});
+  CHECK(name.where == "$.cluster.builtin");
+  CHECK_THAT(name.hint, Catch::Contains("dgx-a100-80gb"));
+  CHECK(problem_of(kSmall, {{"cluster.nodes", "null"}}).where == "$.cluster.nodes");
+  CHECK(problem_of(kSmall, {{"cluster.faults", R"([{"kind":"slow_gpu","node":2,"index":0,"factor":0.5}])"}}).where == "$.cluster.faults[0].node");
+  CHECK(problem_of(kSmall, {{"cluster.builtin", "null"}}).where == "$.cluster.node.name");
+}
+
+TEST_CASE("dp left to fill takes what the other sizes leave") {
+  CHECK(read(kSmall, {{"plan.dp", "fill"}, {"plan.pp", "4"}}).plan.dp == 2);
+  CHECK(read(kSmall, {{"plan.dp", "3"}}).plan.dp == 3);
+  // 16 / (2 x 3) is no whole number: the rule of plan legality refuses it with all its numbers, not the reader.
+  CHECK(read(kSmall, {{"plan.pp", "3"}}).plan.dp == 2);
+  CHECK(problem_of(kSmall, {{"plan.dp", "all"}}).where == "$.plan.dp");
+}
