@@ -50,7 +50,8 @@ struct MemoryPoint {
   Bytes by_class[kMemoryClasses] = {};
 };
 struct Memory {
-  Bytes peak;                             // allocated, as the allocator counts
+  Bytes peak;                             // allocated, as the allocator counts (the pool of CUDA graphs excluded)
+  Bytes graph_pool;                       // CUDA graphs: most that lives in their private pool, which only `reserved` shows
   Bytes reserved;                         // with rounding and fragmentation, runtime and CUDA context included
   MemoryPoint at_peak;
   std::vector<MemoryPoint> curve;         // changes in program order

@@ -24,7 +24,7 @@ Flops recomputed_flops(const SegmentedModel& model, const std::vector<SegmentLau
 
 Lowered lower_segmented(const SegmentedModel& model, const plan::Plan& plan, const Training& training, const cluster::Cluster& cluster,
                         const ShapeOf& shape_of, const TaskCosts& costs) {
-  const std::vector<SegmentLaunches> segments = price_segments(model, training.execution, costs);
+  const std::vector<SegmentLaunches> segments = price_segments(model, training.execution, training.stack.compile_layers_only, costs);
   const auto stages = partition(model, plan);
   const int shard_group = resolved_shard_group(plan, cluster.node.gpus);
   const StageInput input{.model = model, .segments = segments, .stages = stages, .plan = plan, .training = training, .costs = costs, .shard_group = shard_group};
@@ -32,7 +32,7 @@ Lowered lower_segmented(const SegmentedModel& model, const plan::Plan& plan, con
   std::vector<Memory> memory;
   for (int s = 0; s < plan.pp; ++s) {
     Stage stage = build_stage(input, s);
-    memory.push_back(replay_memory(stage, runtime_memory(cluster.node.gpu, static_cast<int>(stage.skeleton.slots.size()))));
+    memory.push_back(replay_memory(stage, runtime_memory(cluster.node.gpu, static_cast<int>(stage.skeleton.slots.size()), training.execution)));
     skeletons.push_back(std::move(stage.skeleton));
   }
   Bound bound = bind(std::move(skeletons), plan, shard_group, cluster, shape_of, costs);

@@ -56,7 +56,7 @@ struct SegmentedModel {
 };
 
 /// Shards by tensor parallelism (with or without sequence parallelism), applies recomputation, autocasts, fuses, and cuts
-/// into segments. Depends on tp, cp, ep, sequence_parallel, recompute, execution, and on whether the sharding is fsdp or
+/// into segments. With Stack::compile_layers_only what stands before and after the layers has eager kernels. Depends on tp, cp, ep, sequence_parallel, recompute, execution, and on whether the sharding is fsdp or
 /// hybrid (`fuses_across_layers`): callers cache it across plans. Kernel::nodes, reads and saved are empty in the result
 /// (the graph they index is not kept); Kernel::inputs index the list that the kernel stands in.
 [[nodiscard]] SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::ModelShape& model,

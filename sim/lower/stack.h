@@ -28,6 +28,8 @@ struct Stack {
   /// Weight-gradient products accumulate into the gradient buffer (Megatron gradient_accumulation_fusion): no
   /// accumulation kernels.
   bool accumulate_in_matmul = false;
+  /// torch.compile was applied to each layer apart: what stands before and after the layers runs eagerly.
+  bool compile_layers_only = false;
   /// CUDA graph: collectives are captured in the graph; otherwise they end a captured piece.
   bool nccl_in_graph = true;
   /// CUDA graph: the optimizer is captured too (torch.compile's reduce-overhead mode leaves it outside).
@@ -37,6 +39,10 @@ struct Stack {
   /// Pipeline: the host waits for every receive before it goes on (Megatron batch_p2p_sync: torch.cuda.synchronize after
   /// each exchange).
   bool pipeline_host_sync = false;
+  /// 1F1B: a stage's next pass waits for its last send (PyTorch Schedule1F1B and Megatron-LM wait for the whole exchange).
+  bool pipeline_waits_for_sends = true;
+  /// The same for interleaved 1F1B (Megatron-LM without --overlap-p2p-communication).
+  bool interleaved_waits_for_sends = false;
   /// Tensor parallel without sequence parallel: a pipeline boundary is sent in tp pieces and gathered on arrival
   /// (Megatron scatter_gather_tensors_in_pipeline).
   bool scatter_gather_boundary = false;

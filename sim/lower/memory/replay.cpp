@@ -46,11 +46,12 @@ class Replay {
   std::vector<double> peak_by_label_;
 };
 
-// One point a task while memory keeps moving in one direction: the curve keeps every local maximum and minimum.
+// One point a task while memory keeps moving in one direction: the curve keeps every local maximum and minimum, and
+// the start.
 void Replay::record(std::uint32_t task) {
   const bool rises = total_ >= last_total_;
   auto& curve = memory_.curve;
-  if (!curve.empty() && curve.back().task == task && rises == rising_) {
+  if (curve.size() > 1 && curve.back().task == task && rises == rising_) {
     curve.back() = point(task, live_);
   } else {
     curve.push_back(point(task, live_));
@@ -75,9 +76,17 @@ void Replay::change(std::uint32_t task, const MemoryStep& step) {
 }
 
 Memory Replay::finish(const RuntimeMemory& runtime) && {
-  memory_.peak = Bytes(peak_);
+  // Captured graphs take activations and gradients from a pool of their own, once and for all.
+  if (runtime.graph_pool) {
+    for (const MemoryPoint& p : memory_.curve) {
+      Bytes pool;
+      for (const MemoryClass c : {MemoryClass::activations, MemoryClass::gradients}) pool += p.by_class[static_cast<std::size_t>(c)];
+      memory_.graph_pool = std::max(memory_.graph_pool, pool);
+    }
+  }
+  memory_.peak = Bytes(peak_) - memory_.graph_pool;
   const Bytes outside = runtime.communication + runtime.context;
-  memory_.reserved = memory_.peak * (1.0 + runtime.fragmentation) + outside;
+  memory_.reserved = (memory_.peak + memory_.graph_pool) * (1.0 + runtime.fragmentation) + outside;
   memory_.at_peak.by_class[static_cast<std::size_t>(MemoryClass::runtime)] += outside;
   std::map<std::string, double> live;
   for (const auto& [label, bytes] : kept_) live[label] += bytes;

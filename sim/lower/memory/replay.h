@@ -13,11 +13,12 @@ struct RuntimeMemory {
   Bytes communication;   // communicators' buffers, outside the allocator
   Bytes context;         // CUDA context with loaded kernels, outside the allocator
   double fragmentation = 0.0;  // reserved / allocated - 1 at the peak
+  bool graph_pool = false;     // activations and gradients live in the private pool of CUDA graphs
 };
 
 /// Memory of one rank over the step: what persists, then every change in program order (host issue order, in which a
 /// caching allocator hands out and takes back). `peak` counts what the allocator hands out; `reserved` adds fragmentation,
-/// communicators and context.
+/// the graphs' pool, communicators and context. The curve and the point of the peak show everything.
 [[nodiscard]] Memory replay_memory(const Stage& stage, const RuntimeMemory& runtime);
 
 }  // namespace sgsim::lower

@@ -29,7 +29,7 @@ std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::
       launch.reader = first_reader(kernels, i, has_flow);
     } else {
       launch.estimate = costs.kernel(kernel.work);
-      launch.cost = launch_kernel(kernel, launch.estimate.time, execution, costs.launch);
+      launch.cost = launch_kernel(kernel, launch.estimate.time, execution, execution == compile::Execution::eager ? costs.eager : costs.launch);
     }
     launches.push_back(launch);
   }
@@ -54,13 +54,15 @@ RunCost launch_kernel(const compile::Kernel& kernel, Seconds time, compile::Exec
   return {};
 }
 
-std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, const TaskCosts& costs) {
+compile::Execution execution_of(SegmentRole role, compile::Execution execution, bool compile_layers_only) {
+  return compile_layers_only && role != SegmentRole::layer ? compile::Execution::eager : execution;
+}
+
+std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, bool compile_layers_only, const TaskCosts& costs) {
   std::vector<SegmentLaunches> priced;
   for (const ModelSegment& segment : model.segments) {
-    priced.push_back({.segment = &segment,
-                      .forward = price(segment.forward, execution, costs),
-                      .recompute = price(segment.recompute, execution, costs),
-                      .backward = price(segment.backward, execution, costs)});
+    const compile::Execution mode = execution_of(segment.role, execution, compile_layers_only);
+    priced.push_back({.segment = &segment, .forward = price(segment.forward, mode, costs), .recompute = price(segment.recompute, mode, costs), .backward = price(segment.backward, mode, costs)});
   }
   return priced;
 }

@@ -29,8 +29,11 @@ struct SegmentLaunches {
 /// cuda_graph: nothing on the host; a node follows the last after device_gap.
 [[nodiscard]] RunCost launch_kernel(const compile::Kernel& kernel, Seconds time, compile::Execution execution, const cost::LaunchModel& launch);
 
+/// How a segment is executed: as the model, or eagerly where only the layers are compiled.
+[[nodiscard]] compile::Execution execution_of(SegmentRole role, compile::Execution execution, bool compile_layers_only);
+
 /// Prices every segment of `model`, which must outlive the result.
-[[nodiscard]] std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, const TaskCosts& costs);
+[[nodiscard]] std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, bool compile_layers_only, const TaskCosts& costs);
 
 /// Device time of a list, communication excluded.
 [[nodiscard]] Seconds device_time(const std::vector<Launch>& launches);

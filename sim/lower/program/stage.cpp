@@ -106,7 +106,8 @@ Stage StageBuilder::build() {
   const auto parameters = owned_parameters(in_.model, in_.stages, stage_);
   const auto new_token = [this] { return program_.new_token(); };
   state_ = state_actions({.chunks = chunks_, .parameters = parameters, .plan = in_.plan, .training = in_.training, .shard_group = in_.shard_group, .new_token = new_token});
-  for (const Chunk& chunk : chunks_) boundaries_.push_back(chunk_boundary(in_.model, in_.stages, chunk, in_.plan, in_.training.stack, new_token));
+  const SendTokens sent{.forward = new_token(), .backward = new_token()};
+  for (const Chunk& chunk : chunks_) boundaries_.push_back(chunk_boundary(in_.model, in_.stages, chunk, in_.plan, in_.training.stack, sent, new_token));
   begin_step();
   const auto micro_batches = in_.plan.micro_batches();
   for (const PassStep& pass : pass_order(in_.plan.schedule, in_.plan.pp, in_.plan.virtual_stages, static_cast<int>(micro_batches), stage_)) {

@@ -31,8 +31,7 @@ class Exchange {
     actions.push_back(Wait{arrived});
     return actions;
   }
-  std::vector<Action> send(const Way& way, Bytes boundary) const {
-    const Token sent = new_token_();
+  std::vector<Action> send(const Way& way, Bytes boundary, Token sent) const {
     return {message(way, boundary, sent)};
   }
 
@@ -50,7 +49,7 @@ class Exchange {
 }  // namespace
 
 ChunkBoundary chunk_boundary(const SegmentedModel& model, const std::vector<std::vector<Chunk>>& stages, const Chunk& chunk, const plan::Plan& plan,
-                             const Stack& stack, const std::function<Token()>& new_token) {
+                             const Stack& stack, const SendTokens& sent, const std::function<Token()>& new_token) {
   const int pp = static_cast<int>(stages.size());
   const int chunks = pp * static_cast<int>(stages[0].size());
   const auto boundary_after = [&](int index) {
@@ -63,11 +62,20 @@ ChunkBoundary chunk_boundary(const SegmentedModel& model, const std::vector<std:
   if (pp == 1) return boundary;
   if (chunk.index > 0) {
     boundary.before_forward = exchange.receive(kForwardIn, boundary_after(chunk.index - 1));
-    boundary.after_backward = exchange.send(kBackwardOut, boundary_after(chunk.index - 1));
+    boundary.after_backward = exchange.send(kBackwardOut, boundary_after(chunk.index - 1), sent.backward);
   }
   if (chunk.index + 1 < chunks) {
-    boundary.after_forward = exchange.send(kForwardOut, boundary_after(chunk.index));
+    boundary.after_forward = exchange.send(kForwardOut, boundary_after(chunk.index), sent.forward);
     boundary.before_backward = exchange.receive(kBackwardIn, boundary_after(chunk.index));
+  }
+  const bool waits = plan.schedule == plan::Schedule::one_f_one_b ? stack.pipeline_waits_for_sends
+                                                                   : plan.schedule == plan::Schedule::interleaved && stack.interleaved_waits_for_sends;
+  if (waits) {
+    // After the receive has been posted: sender and receiver of two opposite messages would wait for each other otherwise.
+    for (auto* actions : {&boundary.before_forward, &boundary.before_backward}) {
+      actions->push_back(Wait{sent.forward});
+      actions->push_back(Wait{sent.backward});
+    }
   }
   return boundary;
 }

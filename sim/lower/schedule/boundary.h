@@ -15,7 +15,13 @@ struct ChunkBoundary {
   std::vector<Action> before_forward, after_forward, before_backward, after_backward;
 };
 
+/// Last sends of a stage, in either direction.
+struct SendTokens {
+  Token forward, backward;
+};
+
+/// `sent` is shared by the stage's chunks.
 [[nodiscard]] ChunkBoundary chunk_boundary(const SegmentedModel& model, const std::vector<std::vector<Chunk>>& stages, const Chunk& chunk,
-                                           const plan::Plan& plan, const Stack& stack, const std::function<Token()>& new_token);
+                                           const plan::Plan& plan, const Stack& stack, const SendTokens& sent, const std::function<Token()>& new_token);
 
 }  // namespace sgsim::lower

@@ -24,8 +24,8 @@ struct Run {
   std::vector<std::vector<reference::Times>> times;
 };
 
-Run run(const SegmentedModel& m, const plan::Plan& p) {
-  Run r{.lowered = fake::lowered(m, p, fake::bare(), fake::gpus(1, p.world()), fake::costs()), .times = {}};
+Run run(const SegmentedModel& m, const plan::Plan& p, const Training& t = fake::bare()) {
+  Run r{.lowered = fake::lowered(m, p, t, fake::gpus(1, p.world()), fake::costs()), .times = {}};
   const auto times = reference::simulate(r.lowered.workload);
   REQUIRE(times);
   r.times = *times;
@@ -57,14 +57,27 @@ TEST_CASE("1F1B with two stages and four micro-batches, each task") {
   CHECK(spans(r, 1) == "10-20 20-40 40-50 50-70 70-80 80-100 100-110 110-130");
 }
 
-// The same with transfers of 1 us (1,000 bytes at 1 GB/s): stage 1 starts F0 at 11 and ends B0 at 41; its gradient is at
-// stage 0 at 42. F1 was sent at 20 and is long there. B0 42-62, F2 62-72, sent to 73; stage 1: F1 41-51, B1 51-71, F2 73-83.
-TEST_CASE("1F1B with transfers") {
+// The same with transfers of 1 us (1,000 bytes at 1 GB/s). Sends run beside computation: stage 1 starts F0 at 11 and ends B0 at 41;
+// its gradient is at stage 0 at 42. F1 was sent at 20 and is long there. B0 42-62, F2 62-72, sent to 73; stage 1: F1 41-51,
+// B1 51-71, F2 73-83.
+TEST_CASE("1F1B with transfers beside computation") {
+  fake::LayerSizes layer = kFree;
+  layer.boundary = 1000.0;
+  Training t = fake::bare();
+  t.stack.pipeline_waits_for_sends = false;
+  const Run r = run(fake::chain(2, layer), pipeline(2, 4, plan::Schedule::one_f_one_b), t);
+  CHECK(spans(r, 0).rfind("0-10 10-20 42-62 62-72 72-92", 0) == 0);
+  CHECK(spans(r, 1).rfind("11-21 21-41 41-51 51-71 73-83", 0) == 0);
+}
+
+// A stage that waits for its sends: stage 0 starts F1 at 11, when F0 has been sent; stage 1 starts F1 at 42, when B0's gradient
+// has been sent; stage 0's B1 waits for F2's send (72-73), and so on.
+TEST_CASE("1F1B waits for its sends") {
   fake::LayerSizes layer = kFree;
   layer.boundary = 1000.0;
   const Run r = run(fake::chain(2, layer), pipeline(2, 4, plan::Schedule::one_f_one_b));
-  CHECK(spans(r, 0).rfind("0-10 10-20 42-62 62-72 72-92", 0) == 0);
-  CHECK(spans(r, 1).rfind("11-21 21-41 41-51 51-71 73-83", 0) == 0);
+  CHECK(spans(r, 0).rfind("0-10 11-21 42-62 62-72 73-93", 0) == 0);
+  CHECK(spans(r, 1).rfind("11-21 21-41 42-52 52-72 73-83", 0) == 0);
 }
 
 // Bubble share of the step (p - 1) / (m + p - 1), GPipe (Huang et al. 2019) and 1F1B alike; interleaving divides the bubble by
@@ -92,9 +105,13 @@ TEST_CASE("every schedule runs to its end with rendezvous transfers") {
   for (int p = 2; p <= 5; ++p) {
     for (int m = 1; m <= 3 * p; ++m) {
       CAPTURE(p, m);
+      Training waiting = fake::bare();
+      waiting.stack.interleaved_waits_for_sends = true;
       (void)run(fake::chain(p, layer), pipeline(p, m, plan::Schedule::gpipe));
       (void)run(fake::chain(p, layer), pipeline(p, m, plan::Schedule::one_f_one_b));
-      if (m % p == 0) (void)run(fake::chain(3 * p, layer), pipeline(p, m, plan::Schedule::interleaved, 3));
+      if (m % p != 0) continue;
+      (void)run(fake::chain(3 * p, layer), pipeline(p, m, plan::Schedule::interleaved, 3));
+      (void)run(fake::chain(3 * p, layer), pipeline(p, m, plan::Schedule::interleaved, 3), waiting);
     }
   }
 }
