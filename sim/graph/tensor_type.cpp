@@ -62,7 +62,9 @@ std::optional<Dims> view_strides(const TensorType& type, const Dims& sizes) {
 
 TensorType absent() { return {.shape = {0}, .dtype = DType::uint8, .stride = {}}; }
 
-bool is_absent(const TensorType& type) { return type == absent(); }
+bool is_absent(const TensorType& type) {
+  return type.shape.size() == 1 && type.shape[0] == 0 && type.dtype == DType::uint8 && type.stride.empty();
+}
 
 std::string to_text(const TensorType& type) {
   if (is_absent(type)) return "none";

@@ -65,7 +65,9 @@ std::string Tape::name_for(std::string_view target) {
   std::string_view name = target.substr(target.find('.') + 1);
   name = name.substr(0, name.find('.'));
   const int times = names_[name]++;
-  return times == 0 ? std::string(name) : fmt::format("{}_{}", name, times);
+  std::string unique(name);
+  if (times > 0) unique.append("_").append(std::to_string(times));
+  return unique;
 }
 
 ValueRef Tape::append(std::string_view target, std::vector<Argument> args, Keywords keywords) {
