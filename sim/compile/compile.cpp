@@ -45,16 +45,17 @@ std::vector<std::uint32_t> identity(std::size_t n) {
 std::vector<Kernel> compile_fused(const graph::OperatorGraph& graph, const CompileOptions& options, Diagnostics& diagnostics,
                                   std::vector<PassReport>& reports) {
   Stages stages(reports);
-  const ValueTable table(graph);
+  const OperatorTable operators(graph);
+  const ValueTable table(graph, operators);
   const std::size_t nodes = graph.nodes.size();
   const BrokenGraph broken = stages.run("graph breaks", true, nodes, [&] { return find_breaks(graph); });
   for (const GraphBreak& b : broken.breaks) diagnostics.add("compile.graph_break", Severity::info, b.text);
   const auto same_as = stages.run("common subexpressions", options.common_subexpressions, nodes, [&] {
-    return options.common_subexpressions ? fuse::same_computation(graph) : identity(nodes);
+    return options.common_subexpressions ? fuse::same_computation(graph, operators) : identity(nodes);
   });
-  const auto live = stages.run("dead code", true, nodes, [&] { return fuse::live_nodes(graph, same_as); });
+  const auto live = stages.run("dead code", true, nodes, [&] { return fuse::live_nodes(graph, operators, same_as); });
   const fuse::Program program = stages.run("decompose", true, nodes, [&] {
-    return fuse::decompose(graph, table, broken, same_as, live, diagnostics);
+    return fuse::decompose(graph, operators, table, broken, same_as, live, diagnostics);
   });
   stages.after(program.ops.size());
   const fuse::Users users = fuse::users_of(program);
@@ -68,7 +69,7 @@ std::vector<Kernel> compile_fused(const graph::OperatorGraph& graph, const Compi
   stages.after(loops.nests.size());
   const auto groups = stages.run("fuse", options.fuse, loops.nests.size(), [&] { return fuse::fuse(loops, options.fuse); });
   stages.after(groups.size());
-  auto kernels = stages.run("emit", true, groups.size(), [&] { return fuse::emit(graph, program, loops, groups); });
+  auto kernels = stages.run("emit", true, groups.size(), [&] { return fuse::emit(graph, operators, program, loops, groups); });
   stages.after(kernels.size());
   return kernels;
 }

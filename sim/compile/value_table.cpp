@@ -8,12 +8,12 @@ namespace sgsim::compile {
 using graph::NodeKind;
 using graph::ValueRef;
 
-ValueTable::ValueTable(const graph::OperatorGraph& graph) {
+ValueTable::ValueTable(const graph::OperatorGraph& graph, const OperatorTable& operators, const std::vector<char>& aliases) {
   first_.reserve(graph.nodes.size());
   for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
     const graph::Node& node = graph.nodes[i];
     first_.push_back(static_cast<std::uint32_t>(refs_.size()));
-    const ValueRef source = is_view_node(node) ? first_input(node) : ValueRef{};
+    const ValueRef source = operators.of(i).view || (!aliases.empty() && aliases[i]) ? first_input(node) : ValueRef{};
     for (std::uint32_t output = 0; output < node.outputs.size(); ++output) {
       const auto self = static_cast<std::uint32_t>(refs_.size());
       refs_.push_back({NodeId{i}, output});

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/compile/operator_table.h"
 #include "sim/graph/graph.h"
 
 namespace sgsim::compile {
@@ -10,7 +11,8 @@ namespace sgsim::compile {
 /// Dense numbers for the values of a graph, and the storage each value lives in.
 class ValueTable {
  public:
-  explicit ValueTable(const graph::OperatorGraph& graph);
+  /// `aliases`, by node: calls besides views whose result is their first operand's memory; may be empty.
+  ValueTable(const graph::OperatorGraph& graph, const OperatorTable& operators, const std::vector<char>& aliases = {});
 
   [[nodiscard]] std::size_t size() const { return refs_.size(); }
   [[nodiscard]] std::uint32_t index(graph::ValueRef v) const { return first_[v.node.value] + v.output; }

@@ -4,10 +4,7 @@
 #include <string_view>
 
 #include "sim/compile/arithmetic.h"
-#include "sim/compile/external.h"
 #include "sim/compile/fuse/program_builder.h"
-#include "sim/compile/operator_effects.h"
-#include "sim/graph/operators.h"
 #include "sim/graph/tensor_type.h"
 
 namespace sgsim::compile::fuse {
@@ -22,8 +19,8 @@ namespace {
 
 class Decomposer {
  public:
-  Decomposer(const graph::OperatorGraph& graph, const ValueTable& table, Diagnostics& diagnostics)
-      : graph_(graph), builder_(graph, table), diagnostics_(diagnostics) {}
+  Decomposer(const graph::OperatorGraph& graph, const OperatorTable& operators, const ValueTable& table, Diagnostics& diagnostics)
+      : graph_(graph), operators_(operators), builder_(graph, table, operators), diagnostics_(diagnostics) {}
 
   ProgramBuilder& builder() { return builder_; }
 
@@ -34,15 +31,16 @@ class Decomposer {
       builder_.source(node.kind);
       return;
     }
-    if (is_external(node)) {
+    info_ = &operators_.of(id);
+    if (info_->external) {
       builder_.whole(OpKind::external, builder_.operands());
       return;
     }
-    if (is_in_place(node.target)) {
+    if (info_->in_place) {
       in_place();
       return;
     }
-    call(node, graph::classify(node.target));
+    call(node, info_->operator_class);
   }
 
  private:
@@ -50,7 +48,7 @@ class Decomposer {
     switch (operator_class) {
       case OperatorClass::view: view(); return;
       case OperatorClass::pointwise:
-      case OperatorClass::copy: pointwise(operation_count(base_name(node.target))); return;
+      case OperatorClass::copy: pointwise(operation_count(info_->name)); return;
       case OperatorClass::factory: factory(); return;
       case OperatorClass::reduction: reduction(); return;
       case OperatorClass::random: random(); return;
@@ -76,7 +74,7 @@ class Decomposer {
 
   void pointwise(int arithmetic) {
     builder_.bind(0, builder_.add(OpKind::pointwise, builder_.operands(), shape_of(result()), result().dtype, arithmetic));
-    builder_.last().flops = static_cast<float>(flops_of(base_name(builder_.node().target)));
+    builder_.last().flops = static_cast<float>(flops_of(info_->name));
   }
 
   /// Writes into its first operand: a pointwise result that must reach memory.
@@ -88,7 +86,7 @@ class Decomposer {
 
   void factory() {
     const Node& node = builder_.node();
-    const std::string_view name = base_name(node.target);
+    const std::string_view name = info_->name;
     // Autograd fills the gradient of the loss and of results that nothing differentiates, outside the compiled graph.
     const bool tangent = node.phase == graph::Phase::backward && (name == "ones_like" || name == "zeros_like") &&
                          graph_.node(first_input(node).node).phase == graph::Phase::forward;
@@ -98,9 +96,8 @@ class Decomposer {
   }
 
   void random() {
-    const Node& node = builder_.node();
     const Dims shape = shape_of(result());
-    if (base_name(node.target) != "native_dropout") {
+    if (info_->name != "native_dropout") {
       builder_.bind(0, builder_.add(OpKind::pointwise, {}, shape, result().dtype, 8));
       mark_random();
       return;
@@ -119,7 +116,7 @@ class Decomposer {
   void view() {
     const Node& node = builder_.node();
     const std::uint32_t source = builder_.operands().at(0);
-    const std::string_view name = base_name(node.target);
+    const std::string_view name = info_->name;
     for (std::uint32_t output = 0; output < node.outputs.size(); ++output) {
       if (graph::is_absent(node.outputs[output]) && node.outputs.size() > 1) continue;
       const std::uint32_t value = builder_.add(OpKind::view, {source}, shape_of(node.outputs[output]), node.outputs[output].dtype, 0);
@@ -174,7 +171,7 @@ class Decomposer {
 
   void reduction() {
     const Node& node = builder_.node();
-    const std::string_view name = base_name(node.target);
+    const std::string_view name = info_->name;
     const std::uint32_t source = builder_.operands().at(0);
     const std::uint32_t rank = builder_.value(source).shape.rank;
     const graph::Arguments arguments = builder_.arguments();
@@ -205,8 +202,8 @@ class Decomposer {
     const Node& node = builder_.node();
     for (std::uint32_t output = 0; output < node.outputs.size(); ++output) {
       if (graph::is_absent(node.outputs[output])) continue;
-      builder_.bind(output, builder_.add(OpKind::rearrange, builder_.repeated_operands(), shape_of(node.outputs[output]), node.outputs[output].dtype, std::max(arithmetic, operation_count(base_name(node.target)))));
-      builder_.last().recomputable = base_name(node.target) == "cat";
+      builder_.bind(output, builder_.add(OpKind::rearrange, builder_.repeated_operands(), shape_of(node.outputs[output]), node.outputs[output].dtype, std::max(arithmetic, operation_count(info_->name))));
+      builder_.last().recomputable = info_->name == "cat";
       builder_.last().view = placement();
     }
   }
@@ -214,7 +211,7 @@ class Decomposer {
   /// Where operands stand in the result of a rearrangement that puts them side by side along one dimension; an alias for others.
   [[nodiscard]] View placement() const {
     const graph::Arguments arguments = builder_.arguments();
-    const std::string_view name = base_name(builder_.node().target);
+    const std::string_view name = info_->name;
     const auto rank = static_cast<std::uint32_t>(result().shape.size());
     View view;
     if (name == "cat" && rank > 0) {
@@ -235,7 +232,7 @@ class Decomposer {
   }
 
   void index() {
-    const std::string_view name = base_name(builder_.node().target);
+    const std::string_view name = info_->name;
     if (name == "index" || name == "_unsafe_index" || name == "gather" || name == "index_select") {
       builder_.bind(0, builder_.add(OpKind::gather, builder_.operands(), shape_of(result()), result().dtype, 2));
     } else if (name == "one_hot") {
@@ -256,7 +253,7 @@ class Decomposer {
   }
 
   void embedding() {
-    if (base_name(builder_.node().target) == "embedding") {
+    if (info_->name == "embedding") {
       const std::uint32_t value = builder_.add(OpKind::gather, builder_.operands(), shape_of(result()), result().dtype, 2);
       builder_.last().recomputable = false;
       builder_.bind(0, value);
@@ -269,15 +266,17 @@ class Decomposer {
   }
 
   const graph::OperatorGraph& graph_;
+  const OperatorTable& operators_;
+  const OperatorInfo* info_ = nullptr;  // of the node at hand
   ProgramBuilder builder_;
   Diagnostics& diagnostics_;
 };
 
 }  // namespace
 
-Program decompose(const graph::OperatorGraph& graph, const ValueTable& table, const BrokenGraph& broken,
+Program decompose(const graph::OperatorGraph& graph, const OperatorTable& operators, const ValueTable& table, const BrokenGraph& broken,
                   const std::vector<std::uint32_t>& same_as, const std::vector<char>& live, Diagnostics& diagnostics) {
-  Decomposer decomposer(graph, table, diagnostics);
+  Decomposer decomposer(graph, operators, table, diagnostics);
   Program& program = decomposer.builder().program();
   for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
     if (same_as[i] != i) {

@@ -2,7 +2,6 @@
 
 #include "sim/compile/arithmetic.h"
 #include "sim/compile/fuse/program_builder.h"
-#include "sim/compile/operator_effects.h"
 
 namespace sgsim::compile::fuse {
 
@@ -26,7 +25,7 @@ void softmax_backward(ProgramBuilder& b) {
   const Dims shape = b.value(output).shape;
   const std::uint32_t mask = mask_of({b.arguments().integer_or(2, -1)}, shape.rank);
   const DType f = b.value(gradient).dtype;
-  if (base_name(b.node().target) == "_log_softmax_backward_data") {  // gradient - exp(output) * sum(gradient)
+  if (b.name() == "_log_softmax_backward_data") {  // gradient - exp(output) * sum(gradient)
     const std::uint32_t sum = b.reduce({gradient}, mask, f);
     b.bind(0, b.pointwise({gradient, output, sum}, shape, b.node().outputs[0].dtype, 3));
     b.last().flops = static_cast<float>(kLogSoftmaxGradientFlops);
@@ -74,7 +73,7 @@ void nll_loss_backward(ProgramBuilder& b) {
 }  // namespace
 
 bool decompose_softmax_or_loss(ProgramBuilder& b) {
-  const std::string_view name = base_name(b.node().target);
+  const std::string_view name = b.name();
   if (name == "_softmax" || name == "_log_softmax") softmax(b);
   else if (name == "_softmax_backward_data" || name == "_log_softmax_backward_data") softmax_backward(b);
   else if (name == "nll_loss_forward") nll_loss(b);

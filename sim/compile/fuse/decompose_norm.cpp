@@ -1,7 +1,6 @@
 #include <string_view>
 
 #include "sim/compile/fuse/program_builder.h"
-#include "sim/compile/operator_effects.h"
 
 namespace sgsim::compile::fuse {
 
@@ -150,7 +149,7 @@ void batch_norm_backward(ProgramBuilder& b) {
 }  // namespace
 
 bool decompose_norm(ProgramBuilder& b) {
-  const std::string_view name = base_name(b.node().target);
+  const std::string_view name = b.name();
   if (name == "native_layer_norm") layer_norm(b);
   else if (name == "native_layer_norm_backward") layer_norm_backward(b);
   else if (name == "_fused_rms_norm") rms_norm(b);

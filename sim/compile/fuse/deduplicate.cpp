@@ -5,8 +5,6 @@
 #include <string>
 #include <unordered_map>
 
-#include "sim/compile/operator_effects.h"
-#include "sim/graph/operators.h"
 
 namespace sgsim::compile::fuse {
 
@@ -20,7 +18,7 @@ namespace {
 
 class Deduplicator {
  public:
-  explicit Deduplicator(const graph::OperatorGraph& graph) : graph_(graph), same_as_(graph.nodes.size()) {}
+  Deduplicator(const graph::OperatorGraph& graph, const OperatorTable& operators) : graph_(graph), operators_(operators), same_as_(graph.nodes.size()) {}
 
   std::vector<std::uint32_t> run() {
     seen_.reserve(graph_.nodes.size() * 2);
@@ -31,10 +29,9 @@ class Deduplicator {
  private:
   std::uint32_t find(std::uint32_t i) {
     const Node& node = graph_.nodes[i];
-    if (node.kind != NodeKind::call || has_side_effect(node.target) ||
-        graph::classify(node.target) == graph::OperatorClass::random)
-      return i;
-    std::uint64_t key = std::hash<std::string>{}(node.target);
+    const OperatorInfo& info = operators_.of(i);
+    if (node.kind != NodeKind::call || info.side_effect || info.operator_class == graph::OperatorClass::random) return i;
+    std::uint64_t key = reinterpret_cast<std::uintptr_t>(&info);
     for (const Argument& argument : node.args) mix(key, hash(argument));
     for (const auto& [name, argument] : node.kwargs) {
       mix(key, std::hash<std::string>{}(name));
@@ -99,21 +96,24 @@ class Deduplicator {
   }
 
   const graph::OperatorGraph& graph_;
+  const OperatorTable& operators_;
   std::vector<std::uint32_t> same_as_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> seen_;
 };
 
 }  // namespace
 
-std::vector<std::uint32_t> same_computation(const graph::OperatorGraph& graph) { return Deduplicator(graph).run(); }
+std::vector<std::uint32_t> same_computation(const graph::OperatorGraph& graph, const OperatorTable& operators) {
+  return Deduplicator(graph, operators).run();
+}
 
-std::vector<char> live_nodes(const graph::OperatorGraph& graph, const std::vector<std::uint32_t>& same_as) {
+std::vector<char> live_nodes(const graph::OperatorGraph& graph, const OperatorTable& operators, const std::vector<std::uint32_t>& same_as) {
   std::vector<char> live(graph.nodes.size(), 0);
   for (const ValueRef& v : graph.outputs) live[same_as[v.node.value]] = 1;
   for (const auto& [parameter, gradient] : graph.gradients) live[same_as[gradient.node.value]] = 1;
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
-    if (node.kind == NodeKind::call && same_as[i] == i && has_side_effect(node.target)) live[i] = 1;
+    if (node.kind == NodeKind::call && same_as[i] == i && operators.of(static_cast<std::uint32_t>(i)).side_effect) live[i] = 1;
     if (live[i]) graph::for_each_input(node, [&](ValueRef v) { live[same_as[v.node.value]] = 1; });
   }
   return live;

@@ -1,14 +1,12 @@
 #include "sim/compile/fuse/emit.h"
 
 #include <algorithm>
-#include <set>
+#include <bit>
 #include <string>
 #include <string_view>
 
 #include "sim/compile/external.h"
 #include "sim/compile/fuse/reduction_split.h"
-#include "sim/compile/operator_effects.h"
-#include "sim/graph/operators.h"
 
 namespace sgsim::compile::fuse {
 
@@ -25,8 +23,9 @@ constexpr double kCachedRowBytes = 64.0 * 1024.0;
 
 class Emitter {
  public:
-  Emitter(const graph::OperatorGraph& graph, const Program& program, const LoopProgram& loops, const std::vector<Group>& groups)
-      : graph_(graph), program_(program), loops_(loops), groups_(groups), group_of_(loops.nests.size()), maker_(loops.buffers.size(), kNone),
+  Emitter(const graph::OperatorGraph& graph, const OperatorTable& operators, const Program& program, const LoopProgram& loops,
+          const std::vector<Group>& groups)
+      : graph_(graph), operators_(operators), program_(program), loops_(loops), groups_(groups), group_of_(loops.nests.size()), maker_(loops.buffers.size(), kNone),
         last_kernel_(groups.size(), kNone) {}
 
   std::vector<Kernel> run() {
@@ -59,24 +58,27 @@ class Emitter {
 
   [[nodiscard]] const graph::Node& node_of(std::uint32_t op) const { return graph_.node(program_.ops[op].node); }
 
+  template <class T>
+  static void sort_unique(std::vector<T>& list) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+
   /// What all kernels of a group share: operators, phase, module, dependencies.
   Kernel start(std::uint32_t g) const {
     Kernel kernel;
-    std::set<NodeId> nodes;
-    std::set<KernelId> inputs;
-    std::set<ValueRef> reads;
     for (const std::uint32_t n : groups_[g].nests) {
       const LoopNest& nest = loops_.nests[n];
-      for (const std::uint32_t op : nest.ops) nodes.insert(program_.ops[op].node);
+      for (const std::uint32_t op : nest.ops) kernel.nodes.push_back(program_.ops[op].node);
       for (const Dependency& d : nest.reads) {
         if (maker_[d.buffer] == g) continue;
-        if (maker_[d.buffer] != kNone) inputs.insert(KernelId{last_kernel_[maker_[d.buffer]]});
-        if (const ValueRef v = ref(d.buffer); v.node.valid()) reads.insert(v);
+        if (maker_[d.buffer] != kNone) kernel.inputs.push_back(KernelId{last_kernel_[maker_[d.buffer]]});
+        if (const ValueRef v = ref(d.buffer); v.node.valid()) kernel.reads.push_back(v);
       }
     }
-    kernel.nodes.assign(nodes.begin(), nodes.end());
-    kernel.inputs.assign(inputs.begin(), inputs.end());
-    kernel.reads.assign(reads.begin(), reads.end());
+    sort_unique(kernel.nodes);
+    sort_unique(kernel.inputs);
+    sort_unique(kernel.reads);
     const LoopNest& first = loops_.nests[groups_[g].nests[0]];
     kernel.phase = first.backward ? graph::Phase::backward : graph::Phase::forward;
     kernel.piece = first.piece;
@@ -103,7 +105,7 @@ class Emitter {
     Kernel kernel = start(g);
     save_results(kernel, g);
     if (program_.ops[nest.op].kind == OpKind::communication) {
-      kernel.name = base_name(node.target);
+      kernel.name = operators_.of(program_.ops[nest.op].node).name;
       kernel.is_communication = true;
       kernel.communication = communication_of(graph_, node);
       kernels_.push_back(std::move(kernel));
@@ -114,7 +116,7 @@ class Emitter {
       if (program_.ops[nest.op].kind == OpKind::constant) work.kind = MemoryKind::copy;
       for (const Dependency& d : nest.reads) work.read += Bytes(d.elements * loops_.buffers[d.buffer].element_size);
       for (const Dependency& d : nest.writes) work.written += Bytes(d.elements * loops_.buffers[d.buffer].element_size);
-      kernel.name = base_name(node.target);
+      kernel.name = operators_.of(program_.ops[nest.op].node).name;
       kernel.work = work;
       kernels_.push_back(std::move(kernel));
       return;
@@ -171,13 +173,17 @@ class Emitter {
 
   /// Names of the operators in a group, sorted, each once.
   [[nodiscard]] std::string operators_of(std::uint32_t g) const {
-    std::set<std::string_view> names;
+    std::vector<std::string_view> names;
     for (const std::uint32_t n : groups_[g].nests) {
+      const OperatorInfo* previous = nullptr;
       for (const std::uint32_t op : loops_.nests[n].ops) {
-        const std::string_view name = base_name(node_of(op).target);
-        if (program_.ops[op].kind != OpKind::view || program_.ops[op].view.kind != ViewKind::alias) names.insert(name);
+        const OperatorInfo& info = operators_.of(program_.ops[op].node);
+        if (&info == previous || (program_.ops[op].kind == OpKind::view && program_.ops[op].view.kind == ViewKind::alias)) continue;
+        previous = &info;
+        names.push_back(info.name);
       }
     }
+    sort_unique(names);
     std::string text;
     for (const std::string_view name : names) {
       text += '_';
@@ -207,10 +213,11 @@ class Emitter {
     const Group& group = groups_[g];
     const std::vector<int> pass = passes_of(group);
     struct Use {
-      double bytes = 0.0, row = 0.0;
-      std::set<int> passes;
+      std::uint32_t buffer = 0;
+      double bytes = 0.0;
+      std::uint32_t passes = 0;  // bit p: read in pass p
     };
-    std::map<std::uint32_t, Use> uses;
+    std::vector<Use> uses;
     std::int64_t kept = 1, longest = 1;
     bool outer = false;
     for (const std::uint32_t n : group.nests) {
@@ -223,19 +230,21 @@ class Emitter {
     for (std::size_t i = 0; i < group.nests.size(); ++i) {
       for (const Dependency& d : loops_.nests[group.nests[i]].reads) {
         if (maker_[d.buffer] == g) continue;
-        Use& use = uses[d.buffer];
+        auto found = std::find_if(uses.begin(), uses.end(), [&](const Use& u) { return u.buffer == d.buffer; });
+        if (found == uses.end()) found = uses.insert(found, Use{.buffer = d.buffer});
+        Use& use = *found;
         const double bytes = d.elements * loops_.buffers[d.buffer].element_size;
         use.bytes = std::max(use.bytes, bytes);
-        if (d.whole) use.passes.insert(pass[i]);
+        if (d.whole) use.passes |= 1U << std::min(pass[i], 31);
       }
     }
     double row = 0.0;
-    for (const auto& [buffer, use] : uses) {
-      if (use.passes.size() > 1) row += use.bytes / static_cast<double>(kept);
+    for (const Use& use : uses) {
+      if (std::popcount(use.passes) > 1) row += use.bytes / static_cast<double>(kept);
     }
     const bool again = !group.mixed && !is_persistent(longest, outer) && row > kCachedRowBytes;
     double total = 0.0;
-    for (const auto& [buffer, use] : uses) total += use.bytes * (again && use.passes.size() > 1 ? static_cast<double>(use.passes.size()) : 1.0);
+    for (const Use& use : uses) total += use.bytes * (again ? std::max(std::popcount(use.passes), 1) : 1);
     return Bytes(total);
   }
 
@@ -259,9 +268,9 @@ class Emitter {
       whole = whole || (nest.kind == LoopKind::pointwise && nest.kept >= elements);
       for (const Dependency& d : nest.reads) strided = strided || (d.whole && !d.contiguous);
       for (const std::uint32_t op : nest.ops) {
-        const std::string_view name = base_name(node_of(op).target);
-        const OperatorClass operator_class = graph::classify(node_of(op).target);
-        loss = loss || operator_class == OperatorClass::loss || name.find("log_softmax") != std::string_view::npos;
+        const OperatorInfo& info = operators_.of(program_.ops[op].node);
+        const OperatorClass operator_class = info.operator_class;
+        loss = loss || operator_class == OperatorClass::loss || (operator_class == OperatorClass::softmax && info.name.starts_with("_log_softmax"));
         softmax = softmax || operator_class == OperatorClass::softmax;
         pools = pools || operator_class == OperatorClass::pool;
         embeds = embeds || operator_class == OperatorClass::embedding;
@@ -281,6 +290,7 @@ class Emitter {
   }
 
   const graph::OperatorGraph& graph_;
+  const OperatorTable& operators_;
   const Program& program_;
   const LoopProgram& loops_;
   const std::vector<Group>& groups_;
@@ -293,8 +303,9 @@ class Emitter {
 
 }  // namespace
 
-std::vector<Kernel> emit(const graph::OperatorGraph& graph, const Program& program, const LoopProgram& loops, const std::vector<Group>& groups) {
-  return Emitter(graph, program, loops, groups).run();
+std::vector<Kernel> emit(const graph::OperatorGraph& graph, const OperatorTable& operators, const Program& program, const LoopProgram& loops,
+                         const std::vector<Group>& groups) {
+  return Emitter(graph, operators, program, loops, groups).run();
 }
 
 }  // namespace sgsim::compile::fuse

@@ -13,7 +13,8 @@ namespace sgsim::compile::fuse {
 /// Appends elementary operators to a program, on behalf of one aten operator after the other.
 class ProgramBuilder {
  public:
-  ProgramBuilder(const graph::OperatorGraph& graph, const ValueTable& table) : graph_(graph), table_(table) {
+  ProgramBuilder(const graph::OperatorGraph& graph, const ValueTable& table, const OperatorTable& operators)
+      : graph_(graph), table_(table), operators_(operators) {
     program_.value_of.assign(table.size(), kNone);
   }
 
@@ -22,6 +23,8 @@ class ProgramBuilder {
 
   [[nodiscard]] const graph::OperatorGraph& graph() const { return graph_; }
   [[nodiscard]] const graph::Node& node() const { return graph_.node(node_); }
+  /// "native_layer_norm" of the node at hand.
+  [[nodiscard]] std::string_view name() const { return operators_.of(node_).name; }
   [[nodiscard]] graph::Arguments arguments() const { return {graph_, node()}; }
   [[nodiscard]] Program& program() { return program_; }
   [[nodiscard]] const Value& value(std::uint32_t v) const { return program_.values[v]; }
@@ -53,6 +56,7 @@ class ProgramBuilder {
 
   const graph::OperatorGraph& graph_;
   const ValueTable& table_;
+  const OperatorTable& operators_;
   Program program_;
   NodeId node_;
   std::uint32_t piece_ = 0;
