@@ -46,7 +46,7 @@ class Block(torch.nn.Module):
 class Transformer(torch.nn.Module):
     """Two blocks, head tied to the embedding."""
 
-    def __init__(self, layers=2, graph_break=False):
+    def __init__(self, layers=2, graph_break=None):
         super().__init__()
         self.embed = torch.nn.Embedding(VOCAB, HIDDEN)
         self.layers = torch.nn.ModuleList(Block() for _ in range(layers))
@@ -57,10 +57,15 @@ class Transformer(torch.nn.Module):
 
     def forward(self, ids, labels):
         x = self.embed(ids)
-        for index, layer in enumerate(self.layers):
-            if self.graph_break and index == 1:
-                torch._dynamo.graph_break()
-            x = layer(x)
+        if self.graph_break == "between":
+            x = self.layers[0](x)
+            torch._dynamo.graph_break()
+            x = self.layers[1](x)
+        else:
+            for layer in self.layers:
+                if self.graph_break == "in a loop":
+                    torch._dynamo.graph_break()
+                x = layer(x)
         logits = self.head(self.norm(x))
         loss = torch.nn.functional.cross_entropy(logits.view(-1, VOCAB), labels.view(-1))
         return {"loss": loss, "logits": logits}
@@ -141,12 +146,17 @@ class CaptureTest(unittest.TestCase):
         self.assertNotIn("?", modules)
 
     def test_graph_break_gives_the_same_step(self):
-        model = Transformer(graph_break=True)
+        model = Transformer(graph_break="between")
         captured = capture_graph.capture(model, tokens(), loss_of)
         self.assertGreater(len(captured["graphs"]), 2)
         facts = Facts(captured)
         self.check_parameters(facts, model)
         self.check_transformer(facts, layers=2)
+
+    def test_a_step_that_is_not_wholly_compiled_is_refused(self):
+        with self.assertRaises(SystemExit) as refused:
+            capture_graph.capture(Transformer(graph_break="in a loop"), tokens(), loss_of)
+        self.assertIn("graph breaks", str(refused.exception))
 
     def test_stacked_layers_are_a_deeper_model(self):
         facts = Facts(capture_graph.capture(Transformer(), tokens(), loss_of), "5")

@@ -21,6 +21,7 @@ import sys
 
 import torch
 import torch._dynamo
+import torch._dynamo.utils
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 
@@ -109,7 +110,7 @@ class _Recorder:
 
     def __init__(self):
         self.graphs = []
-        self._primals = None
+        self.runs = []  # how often each recorded forward graph ran
 
     def __call__(self, dynamo_module, example_inputs):
         sources = _sources(dynamo_module)
@@ -126,11 +127,43 @@ class _Recorder:
         if len(primals) == len(sources):
             graph["primals"] = dict(zip(primals, sources))
         self.graphs.append(graph)
-        return make_boxed_func(module.forward)
+        region = len(self.runs)
+        self.runs.append(0)
+
+        def run(*inputs):
+            self.runs[region] += 1
+            return module.forward(*inputs)
+
+        return make_boxed_func(run)
 
     def _backward(self, module):
         self.graphs.append(_graph("backward", module))
         return make_boxed_func(module.forward)
+
+
+def _trained_sources(graphs):
+    """Parameters for which the captured backward graphs return a gradient, as Dynamo names them."""
+    found = set()
+    forwards = [graph for graph in graphs if graph["graph"] == "forward"]
+    for backward in (graph for graph in graphs if graph["graph"] == "backward"):
+        gradients = backward["nodes"][-1]["args"][0]
+        for forward in forwards:
+            names = list(forward.get("primals", {}).values())
+            if len(names) == len(gradients):
+                found.update(name for name, gradient in zip(names, gradients) if gradient and name.startswith("L['self']"))
+    return found
+
+
+def _check_whole(recorder, model):
+    """A captured file must hold the whole step, each operator once."""
+    reasons = "; ".join(sorted(str(reason).splitlines()[0] for reason in torch._dynamo.utils.counters["graph_break"])) or "none reported"
+    hint = f"remove the graph breaks inside loops and modules (Dynamo's reasons: {reasons})"
+    if any(runs != 1 for runs in recorder.runs):
+        raise SystemExit(f"capture_graph: a compiled region ran {max(recorder.runs)} times in one step; {hint}")
+    trained = sum(parameter.grad is not None for parameter in model.parameters())
+    captured = len(_trained_sources(recorder.graphs))
+    if captured < trained:
+        raise SystemExit(f"capture_graph: {trained} parameters got gradients, {captured} of them in captured graphs; {hint}")
 
 
 def _loss_of(output):
@@ -154,6 +187,7 @@ def capture(model, example_inputs, loss_fn=None, autocast=None):
     args, kwargs = ((), example_inputs) if isinstance(example_inputs, dict) else (tuple(example_inputs), {})
     recorder = _Recorder()
     torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
 
     class Step(torch.nn.Module):
         """Model and loss as one module, so that both are compiled; its attribute m is dropped from all paths."""
@@ -171,7 +205,10 @@ def capture(model, example_inputs, loss_fn=None, autocast=None):
     compiled = torch.compile(step, backend=recorder, dynamic=False)
     with torch.autocast(device, dtype=autocast or torch.bfloat16, enabled=autocast is not None):
         loss = compiled(*args, **kwargs)
+    for parameter in model.parameters():
+        parameter.grad = None
     loss.backward()
+    _check_whole(recorder, model)
     torch._dynamo.reset()
     for parameter in model.parameters():
         parameter.grad = None

@@ -6,7 +6,8 @@
 namespace sgsim::import::aot {
 namespace {
 
-constexpr std::array<std::string_view, 4> kAdded = {"_modules", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
+constexpr std::array<std::string_view, 6> kAdded = {"_modules",  "_parameters",          "_buffers",
+                                                    "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
 constexpr std::array<std::string_view, 2> kWrappers = {"m.", "module."};
 
 void add_component(std::string& path, std::string_view component) {

@@ -7,8 +7,8 @@
 namespace sgsim::import::aot {
 
 /// "L['self'].m.model.layers.0.self_attn" -> "m.model.layers.0.self_attn"; also "L['self']._modules['layers'].0",
-/// "L['self'].layers[0]" and names of parameters. Attributes that compilers and wrappers add (_modules, _orig_mod,
-/// _fsdp_wrapped_module) are dropped.
+/// "L['self'].layers[0]" and names of parameters. Attributes that modules, compilers and wrappers add (_modules,
+/// _parameters, _buffers, _orig_mod, _fsdp_wrapped_module) are dropped.
 [[nodiscard]] std::string dotted_path(std::string_view path);
 
 /// The attribute of a wrapping module ("m." or "module.") that all parameter names start with; empty when they do not.

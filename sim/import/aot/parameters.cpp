@@ -97,11 +97,16 @@ class Identification {
     return std::nullopt;
   }
 
+  /// The first parameter of this shape that no region reads yet; else the only one that an earlier region reads too (tied
+  /// weights are listed under one of their names).
   std::optional<std::size_t> by_shape(const RawNode& primal, const std::set<std::size_t>& taken) const {
+    std::vector<std::size_t> shared;
     for (std::size_t parameter = 0; parameter < names_.size(); ++parameter) {
-      if (!taken.contains(parameter) && !seen_.contains(parameter) && fits(parameter, primal)) return parameter;
+      if (taken.contains(parameter) || !fits(parameter, primal)) continue;
+      if (!seen_.contains(parameter)) return parameter;
+      shared.push_back(parameter);
     }
-    return std::nullopt;
+    return shared.size() == 1 ? std::optional(shared.front()) : std::nullopt;
   }
 
   std::optional<Primal> result_of_earlier(std::size_t s, const RawNode& primal, std::set<std::pair<std::size_t, std::size_t>>& used) const {

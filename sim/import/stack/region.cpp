@@ -91,6 +91,16 @@ std::set<ValueRef> entering(const OperatorGraph& graph, const std::vector<bool>&
   return values;
 }
 
+/// By node: whether a trained parameter has a part in it. Masks and rotary angles have none.
+std::vector<bool> trained(const OperatorGraph& graph) {
+  std::vector<bool> found(graph.nodes.size(), false);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    found[i] = graph.nodes[i].kind == NodeKind::parameter;
+    graph::for_each_input(graph.nodes[i], [&](ValueRef ref) { found[i] = found[i] || found[ref.node.value]; });
+  }
+  return found;
+}
+
 std::set<ValueRef> of_type(const OperatorGraph& graph, std::set<ValueRef> values, const graph::TensorType& type) {
   std::erase_if(values, [&](ValueRef value) { return graph.type(value).shape != type.shape || graph.type(value).dtype != type.dtype; });
   return values;
@@ -121,7 +131,10 @@ Region find_last_layer(const OperatorGraph& graph) {
 
   region.output = only(graph, leaving(graph, region.inside, Phase::forward), "the layer's result");
   const graph::TensorType& type = graph.type(region.output);
-  region.input = only(graph, of_type(graph, entering(graph, region.inside, Phase::forward), type), "the layer's input");
+  std::set<ValueRef> inputs = of_type(graph, entering(graph, region.inside, Phase::forward), type);
+  const std::vector<bool> from_parameters = trained(graph);
+  std::erase_if(inputs, [&](ValueRef value) { return !from_parameters[value.node.value]; });
+  region.input = only(graph, inputs, "the layer's input");
   region.output_gradient = only(graph, entering(graph, region.inside, Phase::backward), "the gradient of the layer's result");
   region.input_gradient = only(graph, leaving(graph, region.inside, Phase::backward), "the gradient of the layer's input");
   if (graph.type(region.output_gradient).shape != graph.type(region.input_gradient).shape ||

@@ -178,6 +178,7 @@ TEST_CASE("Module paths") {
   CHECK(aot::dotted_path("L['self']._modules['layers']._modules['3']") == "layers.3");
   CHECK(aot::dotted_path("L['self'].layers[0].mlp") == "layers.0.mlp");
   CHECK(aot::dotted_path("_orig_mod.fc.weight") == "fc.weight");
+  CHECK(aot::dotted_path("L['self']._modules['bn1']._buffers['running_mean']") == "bn1.running_mean");
   CHECK(aot::dotted_path("L['self']").empty());
   CHECK(aot::wrapper_of({"m.a.weight", "m.b.weight"}) == "m.");
   CHECK(aot::wrapper_of({"model.a.weight", "model.b.weight"}).empty());
