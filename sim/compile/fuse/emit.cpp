@@ -114,8 +114,8 @@ class Emitter {
     if (program_.ops[nest.op].kind != OpKind::external) {  // an unknown operator, or a fill by autograd
       MemoryBound work{.kind = MemoryKind::pointwise, .read = {}, .written = {}, .flops = {}};
       if (program_.ops[nest.op].kind == OpKind::constant) work.kind = MemoryKind::copy;
-      for (const Dependency& d : nest.reads) work.read += Bytes(d.elements * loops_.buffers[d.buffer].element_size);
-      for (const Dependency& d : nest.writes) work.written += Bytes(d.elements * loops_.buffers[d.buffer].element_size);
+      for (const Dependency& d : nest.reads) work.read += Bytes(moved(d));
+      for (const Dependency& d : nest.writes) work.written += Bytes(moved(d));
       kernel.name = operators_.of(program_.ops[nest.op].node).name;
       kernel.work = work;
       kernels_.push_back(std::move(kernel));
@@ -209,6 +209,12 @@ class Emitter {
     return pass;
   }
 
+  /// Bytes of a read or write. Partial results are read and written whole; fusion decides how many there are.
+  [[nodiscard]] double moved(const Dependency& d) const {
+    const Buffer& buffer = loops_.buffers[d.buffer];
+    return (buffer.value == kNone ? buffer.elements : d.elements) * buffer.element_size;
+  }
+
   [[nodiscard]] Bytes read_bytes(std::uint32_t g) const {
     const Group& group = groups_[g];
     const std::vector<int> pass = passes_of(group);
@@ -233,7 +239,7 @@ class Emitter {
         auto found = std::find_if(uses.begin(), uses.end(), [&](const Use& u) { return u.buffer == d.buffer; });
         if (found == uses.end()) found = uses.insert(found, Use{.buffer = d.buffer});
         Use& use = *found;
-        const double bytes = d.elements * loops_.buffers[d.buffer].element_size;
+        const double bytes = moved(d);
         use.bytes = std::max(use.bytes, bytes);
         if (d.whole) use.passes |= 1U << std::min(pass[i], 31);
       }
@@ -252,7 +258,7 @@ class Emitter {
     double total = 0.0;
     for (const std::uint32_t n : groups_[g].nests) {
       for (const Dependency& d : loops_.nests[n].writes) {
-        if (read_outside_[d.buffer]) total += d.elements * loops_.buffers[d.buffer].element_size;
+        if (read_outside_[d.buffer]) total += moved(d);
       }
     }
     return Bytes(total);

@@ -1,0 +1,81 @@
+#include "sim/compile/eager.h"
+
+#include "sim/compile/passes.h"
+#include "tests/support/catch.h"
+#include "tests/unit/compile/hand_graph.h"
+
+using namespace sgsim;
+using graph::DType;
+using graph::MemoryBound;
+using graph::MemoryKind;
+using graph::ValueRef;
+
+namespace {
+
+std::vector<compile::Kernel> eager(const graph::OperatorGraph& graph) {
+  Diagnostics diagnostics;
+  return compile::compile(graph, compile::Execution::eager, diagnostics).kernels;
+}
+
+std::vector<MemoryBound> kernels_of(const HandGraph& g, ValueRef v) { return compile::eager_kernels(g.graph, g.graph.node(v.node)); }
+
+}  // namespace
+
+TEST_CASE("a view has no kernel, but the host dispatches it") {
+  HandGraph g;
+  const ValueRef w = g.parameter("w", {8, 4});
+  const ValueRef x = g.input("x", {2, 4});
+  g.graph.outputs = {g.call("aten.mm.default", {{x}, {g.call("aten.t.default", {{w}})}})};
+  const auto kernels = eager(g.graph);
+  REQUIRE(kernels.size() == 1);
+  CHECK(kernels[0].host_operators == 2);
+  CHECK(kernels[0].reads == std::vector<ValueRef>{x, w});
+}
+
+TEST_CASE("each operator moves bytes at its own types; a broadcast operand counts once") {
+  HandGraph g;
+  const ValueRef x = g.input("x", {128, 64}, DType::bfloat16);
+  const ValueRef w = g.parameter("w", {64});
+  const ValueRef y = g.call("aten.mul.Tensor", {{x}, {w}});  // promotes to float32
+  const auto kernels = kernels_of(g, y);
+  REQUIRE(kernels.size() == 1);
+  CHECK(kernels[0].read == Bytes(128 * 64 * 2 + 64 * 4));
+  CHECK(kernels[0].written == Bytes(128 * 64 * 4));
+  const ValueRef e = g.call("aten.expand.default", {{w}, HandGraph::list({128, 64})});
+  const ValueRef z = g.call("aten.exp.default", {{e}});
+  CHECK(kernels_of(g, z)[0].read == Bytes(64 * 4));
+  const ValueRef square = g.call("aten.mul.Tensor", {{x}, {x}});
+  CHECK(kernels_of(g, square)[0].read == Bytes(128 * 64 * 2));
+}
+
+TEST_CASE("norms, losses and embeddings have the kernels that profiles show") {
+  HandGraph g;
+  const ValueRef x = g.input("x", {32, 64});
+  const ValueRef w = g.parameter("w", {64}), b = g.parameter("b", {64});
+  const ValueRef n = g.call("aten.native_layer_norm.default", {{x}, HandGraph::list({64}), {w}, {b}, {1e-5}});
+  CHECK(kernels_of(g, n).size() == 1);
+  CHECK(kernels_of(g, n)[0].kind == MemoryKind::norm);
+  const ValueRef table = g.parameter("table", {1000, 64});
+  const ValueRef ids = g.input("ids", {32}, DType::int64), many = g.input("many", {4096}, DType::int64);
+  const ValueRef rows = g.call("aten.embedding.default", {{table}, {ids}});
+  CHECK(kernels_of(g, rows)[0].read == Bytes(32 * 64 * 4 + 32 * 8));  // the rows that are named, not the table
+  const ValueRef few = g.call("aten.embedding_dense_backward.default", {{rows}, {ids}, {std::int64_t{1000}}, {std::int64_t{-1}}, {false}});
+  CHECK(kernels_of(g, few).size() == 2);  // zeros, and one kernel up to 3,072 indices
+  const ValueRef grown = g.input("grown", {4096, 64});
+  const ValueRef lots = g.call("aten.embedding_dense_backward.default", {{grown}, {many}, {std::int64_t{1000}}, {std::int64_t{-1}}, {false}});
+  CHECK(kernels_of(g, lots).size() > 10);  // sorted first
+  const ValueRef padded = g.call("aten.constant_pad_nd.default", {{x}, HandGraph::list({0, 1})});
+  CHECK(kernels_of(g, padded).size() == 2);  // fill, copy
+}
+
+TEST_CASE("what tracing adds and eager execution does not run has no kernel") {
+  HandGraph g;
+  const ValueRef x = g.input("x", {16, 8}, DType::bfloat16);
+  const ValueRef dropped = g.call("aten.clone.default", {{x}}, {.module = "h.0.drop", .module_type = "Dropout"});
+  const ValueRef sum = g.call("aten.sum.dim_IntList", {{dropped}, HandGraph::list({0}), {false}}, {.kwargs = {{"dtype", {std::string("float32")}}}});
+  g.graph.outputs = {g.cast(sum, DType::bfloat16)};
+  const auto kernels = eager(g.graph);
+  REQUIRE(kernels.size() == 1);
+  CHECK(kernels[0].name == "sum");
+  CHECK(kernels[0].reads == std::vector<ValueRef>{x});
+}
