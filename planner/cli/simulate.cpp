@@ -32,10 +32,13 @@ scenario::EngineRequest request_of(const Flags& flags, const scenario::Scenario&
     throw InputError({.file = fmt::format("--rank {}", flags.rank), .where = "", .found = fmt::format("{} ranks", s.cluster.gpus()),
                       .expected = fmt::format("a rank from 0 to {}", s.cluster.gpus() - 1), .hint = ""});
   }
-  if (flags.trace.empty()) return request;
   if (flags.rank >= 0) {
     request.record = scenario::Record::one_rank;
     request.rank = RankId{static_cast<std::uint32_t>(flags.rank)};
+    return request;
+  }
+  if (flags.trace.empty()) {
+    if (flags.json) request.record = scenario::Record::fullest_rank;  // for memory over time
     return request;
   }
   if (simulates_every_rank(s.cluster, s.engine) && s.cluster.gpus() > kMostRanksInTrace) {
@@ -82,7 +85,7 @@ void add_simulate(CLI::App& app, Action& chosen) {
   flags->scenario.add(*command, true);
   command->add_flag("--json", flags->json, "Print JSON (scenarios/schema/result.schema.json)");
   command->add_option("--trace", flags->trace, "Write a timeline for Perfetto (docs/formats/trace.md)")->type_name("FILE.json[.gz]");
-  command->add_option("--rank", flags->rank, "With --trace: only this rank (its class, where ranks are folded)")->type_name("R")->check(CLI::NonNegativeNumber);
+  command->add_option("--rank", flags->rank, "This rank alone (its class, where ranks are folded): its figures, and with --trace its timeline")->type_name("R")->check(CLI::NonNegativeNumber);
   command->callback([flags, &chosen] { chosen = [flags] { return simulate(*flags); }; });
 }
 

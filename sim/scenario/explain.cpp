@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "sim/core/error.h"
+#include "sim/core/error.h"
 #include "sim/core/units_text.h"
 
 namespace sgsim::scenario {
@@ -29,6 +30,8 @@ Trial attempt(const Scenario& scenario, const Variant& variant, InputCache& cach
     return Change{.variant = variant, .result = result};
   } catch (const InputError& error) {
     return Dropped{variant, error.problem().found + "; expected " + error.problem().expected};
+  } catch (const InternalError& error) {  // a bug of ours in one variant must not hide the others
+    return Dropped{variant, error.what()};
   }
 }
 
@@ -69,6 +72,23 @@ void sort_out(Explanation& e, std::vector<std::optional<Trial>>& trials) {
   std::stable_sort(e.changes.begin(), e.changes.end(), [](const Change& a, const Change& b) { return a.gain > b.gain; });
 }
 
+/// The best changes of plan and execution, two at a time: what hardware and batches do comes on top of any plan.
+std::vector<Variant> pairs_of_best(const std::vector<Change>& changes) {
+  constexpr std::size_t kBest = 4;
+  constexpr double kWorthwhile = 0.005;
+  std::vector<Variant> best, pairs;
+  for (const Change& change : changes) {
+    const bool ours = change.variant.kind == VariantKind::plan || change.variant.kind == VariantKind::execution;
+    if (ours && change.gain > kWorthwhile && best.size() < kBest) best.push_back(change.variant);
+  }
+  for (std::size_t a = 0; a < best.size(); ++a) {
+    for (std::size_t b = a + 1; b < best.size(); ++b) {
+      if (auto pair = both(best[a], best[b])) pairs.push_back(std::move(*pair));
+    }
+  }
+  return pairs;
+}
+
 }  // namespace
 
 std::variant<Explanation, std::vector<plan::Violation>> explain(const Scenario& scenario, InputCache& cache, const RunEngine& engine, unsigned threads) {
@@ -78,10 +98,13 @@ std::variant<Explanation, std::vector<plan::Violation>> explain(const Scenario& 
   Explanation e;
   e.result = run.result;
   e.path = by_name(run.simulation, critical_path(run.simulation));
-  const std::vector<Variant> variants = variants_of(scenario);
-  std::vector<std::optional<Trial>> trials(variants.size());
-  in_parallel(variants.size(), threads, [&](std::size_t i) { trials[i] = attempt(scenario, variants[i], cache, engine); });
-  sort_out(e, trials);
+  const auto attempt_all = [&](const std::vector<Variant>& variants) {
+    std::vector<std::optional<Trial>> trials(variants.size());
+    in_parallel(variants.size(), threads, [&](std::size_t i) { trials[i] = attempt(scenario, variants[i], cache, engine); });
+    sort_out(e, trials);
+  };
+  attempt_all(variants_of(scenario));
+  attempt_all(pairs_of_best(e.changes));
   return e;
 }
 

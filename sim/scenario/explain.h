@@ -29,7 +29,7 @@ struct Explanation {
   std::vector<Dropped> dropped;
 };
 
-/// Simulates the scenario and each of its variants (on `threads` threads; the answer does not depend on how many).
+/// Simulates the scenario, each of its variants, and pairs of the best ones (on `threads` threads; the answer does not depend on how many).
 [[nodiscard]] std::variant<Explanation, std::vector<plan::Violation>> explain(const Scenario& scenario, InputCache& cache, const RunEngine& engine, unsigned threads);
 
 [[nodiscard]] std::string text_report(const Scenario& scenario, const Inputs& inputs, const Explanation& explanation);

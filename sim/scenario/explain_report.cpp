@@ -82,6 +82,7 @@ std::string text_report(const Scenario& scenario, const Inputs& inputs, const Ex
   std::string text = fmt::format("{} on {} x {}, {}\n  plan: {}\n  step time {} (90 % interval {} to {}), MFU {}, {} of {} memory\n\n", inputs.model, grouped(r.gpus),
                                  scenario.cluster.node.gpu.name, scenario.file, plan_text(scenario.plan), to_text(r.step_time), to_text(r.interval.low),
                                  to_text(r.interval.high), percent(r.mfu), to_text(r.reserved_memory), to_text(r.capacity));
+  if (!r.fits) text += fmt::format("  DOES NOT FIT: {} over; gains below are against a step that cannot run\n\n", to_text(r.reserved_memory - r.capacity));
   return text + path_table(e) + layer_table(r) + change_table(e) + dropped_table(e);
 }
 

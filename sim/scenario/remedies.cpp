@@ -24,6 +24,8 @@ std::vector<Remedy> memory_remedies(const Scenario& scenario, InputCache& cache,
       if (reserved <= changed.cluster.node.gpu.memory) remedies.push_back({variant, reserved});
     } catch (const InputError&) {
       continue;  // a variant whose numbers the reader refuses is no remedy
+    } catch (const InternalError&) {
+      continue;  // nor is one that meets a bug of ours; the scenario's own result must still be printed
     }
   }
   return remedies;

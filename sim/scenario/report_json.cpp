@@ -39,6 +39,17 @@ json of(const ClassResult& c) {
   return j;
 }
 
+/// Columns rather than points: time, then bytes of each kind from that time on.
+json memory_over_time(const Result& r) {
+  json j = {{"class", r.memory_curve_of}, {"time_s", json::array()}};
+  for (std::size_t k = 0; k < lower::kMemoryClasses; ++k) j[std::string(label(static_cast<lower::MemoryClass>(k)))] = json::array();
+  for (const auto& [time, by_class] : r.memory_curve) {
+    j["time_s"].push_back(time.value());
+    for (std::size_t k = 0; k < lower::kMemoryClasses; ++k) j[std::string(label(static_cast<lower::MemoryClass>(k)))].push_back(by_class[k].value());
+  }
+  return j;
+}
+
 json of(const Interval& interval) {
   json j = {{"confidence", 0.9}, {"relative", interval.relative}, {"low_s", interval.low.value()}, {"high_s", interval.high.value()}};
   for (const auto& [name, sigma] : interval.parts) j["standard_errors"][name] = sigma;
@@ -102,6 +113,7 @@ std::string json_report(const Scenario& scenario, const Inputs& inputs, const Re
   j["peak_mem_bytes"] = r.peak_memory.value();
   j["reserved_mem_bytes"] = r.reserved_memory.value();
   j["capacity_bytes"] = r.capacity.value();
+  if (!r.memory_curve.empty()) j["memory_curve_bytes"] = memory_over_time(r);
   j["engine"] = r.engine;
   j["engine_settings"] = r.engine_settings;
   j["ranks"] = r.gpus;
@@ -110,6 +122,7 @@ std::string json_report(const Scenario& scenario, const Inputs& inputs, const Re
   j["wall_s"] = wall.value();
   j["classes"] = json::array();
   for (const ClassResult& c : r.classes) j["classes"].push_back(of(c));
+  if (!r.asked.empty()) j["rank"] = of(r.asked[0]);
   j["kernels"] = of(r.kernels);
   j["layers"] = of(r.layers);
   j["communication"] = of(r.communication);

@@ -81,15 +81,16 @@ std::string memory(const Result& r) {
 }
 
 std::string classes(const Result& r) {
-  if (r.classes.size() < 2) return {};
+  if (r.classes.size() < 2 && r.asked.empty()) return {};
+  const auto& shown = r.asked.empty() ? r.classes : r.asked;
   TextTable table("lrrrrrrr");
-  table.row({"rank classes", "ranks", "compute", "exposed comm", "bubble", "host-bound", "ends at", "memory"});
-  for (std::size_t i = 0; i < std::min(kMostClasses, r.classes.size()); ++i) {
-    const ClassResult& c = r.classes[i];
+  table.row({r.asked.empty() ? "rank classes" : fmt::format("rank {}, with those alike", r.asked[0].example.value), "ranks", "compute", "exposed comm", "bubble", "host-bound", "ends at", "memory"});
+  for (std::size_t i = 0; i < std::min(kMostClasses, shown.size()); ++i) {
+    const ClassResult& c = shown[i];
     table.row({"  " + c.name, grouped(c.ranks), time_text(c.time.compute), time_text(c.time.exposed_comm), time_text(c.time.bubble), time_text(c.time.host_bound),
                time_text(c.time.end), to_text(c.reserved)});
   }
-  if (r.classes.size() > kMostClasses) table.row({fmt::format("  ... and {} more (--json has all)", r.classes.size() - kMostClasses)});
+  if (shown.size() > kMostClasses) table.row({fmt::format("  ... and {} more (--json has all)", shown.size() - kMostClasses)});
   return table.text() + "\n";
 }
 

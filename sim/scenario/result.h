@@ -66,6 +66,9 @@ struct Result {
   std::vector<NamedTime> communication;  // transfer time by name, largest first
   Bytes peak_memory, reserved_memory, capacity;
   bool fits = true;
+  std::vector<ClassResult> asked;      // of the one rank that was asked for, `example` being that rank
+  std::string memory_curve_of;         // program whose memory over time was recorded; empty: none was
+  std::vector<std::pair<Seconds, std::array<Bytes, lower::kMemoryClasses>>> memory_curve;  // from each time on
   int gpus = 0;
   std::uint32_t rank_classes = 0;      // ranks that were simulated
   std::uint64_t tasks = 0;

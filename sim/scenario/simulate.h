@@ -15,13 +15,14 @@
 namespace sgsim::scenario {
 
 /// Which ranks' tasks an engine records beside the totals.
-enum class Record : std::uint8_t { nothing, one_rank, everything };
+enum class Record : std::uint8_t { nothing, one_rank, fullest_rank, everything };
 
 struct EngineRequest {
   EngineChoice choice;
   Record record = Record::nothing;
   RankId rank;  // a real rank, for Record::one_rank: its class is recorded
 };
+// Record::fullest_rank, the class that takes the most memory, is for `simulate`; engines see it as one_rank.
 
 /// What an engine made of a workload.
 struct Simulation {

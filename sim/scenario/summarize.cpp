@@ -5,6 +5,7 @@
 
 #include "sim/core/error.h"
 #include "sim/scenario/interval.h"
+#include "sim/scenario/memory_curve.h"
 #include "sim/scenario/program_totals.h"
 
 namespace sgsim::scenario {
@@ -82,6 +83,15 @@ void add_memory(ClassResult& c, const lower::Memory& memory) {
   c.live_at_peak = memory.live_at_peak;
 }
 
+ClassResult class_result(const lower::Lowered& lowered, const Simulation& simulation, std::size_t simulated) {
+  const timeline::Timeline& t = simulation.timeline;
+  const std::uint32_t program = simulation.workload.ranks.at(simulated).program.value;
+  ClassResult c{.name = simulation.workload.programs.at(program).name, .ranks = t.multiplicity.at(simulated), .example = t.representative.at(simulated),
+                .time = t.ranks.at(simulated), .peak = {}, .reserved = {}, .at_peak = {}, .live_at_peak = {}};
+  if (program < lowered.memory.size()) add_memory(c, lowered.memory[program]);
+  return c;
+}
+
 std::vector<ClassResult> classes_of(const lower::Lowered& lowered, const Simulation& simulation) {
   const timeline::Timeline& t = simulation.timeline;
   std::vector<std::vector<ClassResult>> by_program(simulation.workload.programs.size());
@@ -93,10 +103,7 @@ std::vector<ClassResult> classes_of(const lower::Lowered& lowered, const Simulat
       same->ranks += t.multiplicity[i];
       continue;
     }
-    ClassResult c{.name = simulation.workload.programs[program].name, .ranks = t.multiplicity[i], .example = t.representative.at(i),
-                  .time = t.ranks[i], .peak = {}, .reserved = {}, .at_peak = {}, .live_at_peak = {}};
-    if (program < lowered.memory.size()) add_memory(c, lowered.memory[program]);
-    list.push_back(std::move(c));
+    list.push_back(class_result(lowered, simulation, i));
   }
   std::vector<ClassResult> classes;
   for (auto& list : by_program) std::move(list.begin(), list.end(), std::back_inserter(classes));
@@ -116,6 +123,23 @@ ProgramTotals mean_totals(const Simulation& simulation) {
     if (ranks[p] > 0.0) accumulate(mean, totals_of(simulation.workload.programs[p]), ranks[p] / all);
   }
   return mean;
+}
+
+/// Memory over time of the fullest rank that was recorded.
+void add_memory_curve(Result& r, const lower::Lowered& lowered, const Simulation& simulation) {
+  constexpr std::size_t kMostPoints = 256;
+  std::uint32_t best = ~0U;
+  Bytes most;
+  for (const timeline::Span& span : simulation.timeline.spans) {
+    const std::uint32_t program = simulation.workload.ranks.at(span.rank).program.value;
+    if (program >= lowered.memory.size() || lowered.memory[program].reserved <= most) continue;
+    most = lowered.memory[program].reserved;
+    best = span.rank;
+  }
+  if (best == ~0U) return;
+  const std::uint32_t program = simulation.workload.ranks[best].program.value;
+  r.memory_curve_of = simulation.workload.programs[program].name;
+  for (const MemoryAt& at : thinned(memory_curve(simulation, lowered.memory[program], best), kMostPoints)) r.memory_curve.emplace_back(at.time, at.by_class);
 }
 
 FlopsPerSecond peak_of(const Inputs& inputs, const Scenario& scenario) {
@@ -161,6 +185,7 @@ Result summarize(const Scenario& scenario, const Inputs& inputs, const lower::Lo
     r.peak_memory = std::max(r.peak_memory, c.peak);
     r.reserved_memory = std::max(r.reserved_memory, c.reserved);
   }
+  add_memory_curve(r, lowered, simulation);
   r.capacity = scenario.cluster.node.gpu.memory;
   r.fits = r.reserved_memory <= r.capacity;
   r.rank_classes = static_cast<std::uint32_t>(t.ranks.size());
@@ -171,6 +196,12 @@ Result summarize(const Scenario& scenario, const Inputs& inputs, const lower::Lo
   r.diagnostics = lowered.diagnostics;
   r.diagnostics.merge(t.diagnostics);
   return r;
+}
+
+ClassResult rank_result(const lower::Lowered& lowered, const Simulation& simulation, RankId rank) {
+  ClassResult c = class_result(lowered, simulation, simulation.class_of.at(rank.value));
+  c.example = rank;
+  return c;
 }
 
 }  // namespace sgsim::scenario

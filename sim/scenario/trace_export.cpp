@@ -10,6 +10,7 @@
 #include "sim/core/error.h"
 #include "sim/core/units_text.h"
 #include "sim/scenario/labels.h"
+#include "sim/scenario/memory_curve.h"
 #include "sim/timeline/trace_writer.h"
 
 namespace sgsim::scenario {
@@ -144,24 +145,21 @@ class Exporter {
     }
   }
 
-  /// Memory of each recorded rank at the end of each task that changes it.
   void memory() {
-    std::map<std::uint32_t, std::vector<Seconds>> ends;
+    std::uint32_t last = ~0U;
     for (const Span& span : simulation_.timeline.spans) {
-      auto& of_rank = ends[span.rank];
-      if (of_rank.empty()) of_rank.resize(program_of(simulation_, span.rank).tasks.size());
-      of_rank.at(span.task) = span.end;
+      if (span.rank == last) continue;
+      last = span.rank;
+      const std::uint32_t program = simulation_.workload.ranks.at(last).program.value;
+      if (program < run_.lowered.memory.size()) memory_of(last, run_.lowered.memory[program]);
     }
-    for (const auto& [rank, of_rank] : ends) {
-      const std::uint32_t program = simulation_.workload.ranks.at(rank).program.value;
-      if (program >= run_.lowered.memory.size()) continue;
-      Seconds last;
-      for (const lower::MemoryPoint& point : run_.lowered.memory[program].curve) {
-        std::array<std::pair<std::string_view, double>, lower::kMemoryClasses> values;
-        for (std::size_t c = 0; c < values.size(); ++c) values[c] = {label(static_cast<lower::MemoryClass>(c)), point.by_class[c].value() / 1073741824.0};
-        last = std::max(last, of_rank.at(point.task));  // streams overlap: program order is not time order
-        writer_.counter(rank, "memory (GiB)", last, values);
-      }
+  }
+
+  void memory_of(std::uint32_t rank, const lower::Memory& memory) {
+    for (const MemoryAt& at : memory_curve(simulation_, memory, rank)) {
+      std::array<std::pair<std::string_view, double>, lower::kMemoryClasses> values;
+      for (std::size_t c = 0; c < values.size(); ++c) values[c] = {label(static_cast<lower::MemoryClass>(c)), at.by_class[c].value() / 1073741824.0};
+      writer_.counter(rank, "memory (GiB)", at.time, values);
     }
   }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/scenario/exact_text.h"
 #include "sim/scenario/json_reader.h"
 #include "sim/scenario/names.h"
@@ -24,9 +26,7 @@ class Collector {
     size("pp", p.pp, s_.cluster.gpus());
     if (p.cp > 1 || s_.model.sequence >= 16384) size("cp", p.cp, s_.cluster.gpus());
     if (s_.model.kind == ModelKind::config) {
-      for (const std::int64_t factor : {2, 4}) {
-        add(VariantKind::plan, fmt::format("micro-batch {}", p.micro_batch * factor), {{"plan.micro_batch", std::to_string(p.micro_batch * factor)}});
-      }
+      for (const std::int64_t factor : {2, 4}) micro_batch(p.micro_batch * factor);
       if (p.micro_batch % 2 == 0) add(VariantKind::plan, fmt::format("micro-batch {}", p.micro_batch / 2), {{"plan.micro_batch", std::to_string(p.micro_batch / 2)}});
     }
   }
@@ -107,6 +107,20 @@ class Collector {
   void add(VariantKind kind, std::string name, std::vector<Setting> settings) { variants_.push_back({kind, std::move(name), std::move(settings)}); }
 
  private:
+  /// Where the global batch is no multiple of what a round takes it has to grow too, which alters training.
+  void micro_batch(std::int64_t size) {
+    const plan::Plan& p = s_.plan;
+    const std::int64_t round = size * p.dp;
+    std::vector<Setting> settings = {{"plan.micro_batch", std::to_string(size)}};
+    if (p.global_batch % round == 0) {
+      add(VariantKind::plan, fmt::format("micro-batch {}", size), std::move(settings));
+      return;
+    }
+    const std::int64_t batch = (p.global_batch / round + 1) * round;
+    settings.push_back({"plan.global_batch", std::to_string(batch)});
+    add(VariantKind::batch, fmt::format("micro-batch {}, global batch {}", size, batch), std::move(settings));
+  }
+
   /// One step up and down, with data parallelism taking what is left. Stated stage layers belong to the old sizes.
   void size(const std::string& key, int value, int most) {
     for (const int other : {2 * value, value / 2}) {
@@ -165,16 +179,27 @@ std::vector<Variant> variants_of(const Scenario& scenario) {
   return c.take();
 }
 
+std::optional<Variant> both(const Variant& a, const Variant& b) {
+  for (const Setting& one : a.settings) {
+    for (const Setting& other : b.settings) {
+      if (one.path == other.path && one.value != other.value) return std::nullopt;
+    }
+  }
+  Variant pair = a;
+  pair.kind = std::max(a.kind, b.kind);
+  pair.name += " and " + b.name;
+  for (const Setting& other : b.settings) {
+    if (std::find(pair.settings.begin(), pair.settings.end(), other) == pair.settings.end()) pair.settings.push_back(other);
+  }
+  return pair;
+}
+
 std::vector<Variant> memory_variants_of(const Scenario& scenario) {
   std::vector<Variant> variants = memory_singles(scenario);
   const std::size_t singles = variants.size();
   for (std::size_t a = 0; a < singles; ++a) {
     for (std::size_t b = a + 1; b < singles; ++b) {
-      if (variants[a].settings.front().path == variants[b].settings.front().path) continue;
-      Variant pair = variants[a];
-      pair.name += " and " + variants[b].name;
-      pair.settings.insert(pair.settings.end(), variants[b].settings.begin(), variants[b].settings.end());
-      variants.push_back(std::move(pair));
+      if (auto pair = both(variants[a], variants[b])) variants.push_back(std::move(*pair));
     }
   }
   return variants;

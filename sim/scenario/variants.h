@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct Variant {
 
 /// The changes that take memory away, singly and in pairs, mildest first.
 [[nodiscard]] std::vector<Variant> memory_variants_of(const Scenario& scenario);
+
+/// Both changes at once; nothing where they set one field to different values.
+[[nodiscard]] std::optional<Variant> both(const Variant& a, const Variant& b);
 
 /// "--set plan.tp=4 --set plan.dp=fill".
 [[nodiscard]] std::string flags_text(const Variant& variant);
