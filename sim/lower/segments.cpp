@@ -4,21 +4,83 @@
 #include <utility>
 
 #include "sim/compile/passes.h"
+#include "sim/lower/recompute/recompute.h"
 #include "sim/lower/segment/assemble.h"
+#include "sim/lower/segment/compile_apart.h"
 #include "sim/lower/segment/cut.h"
 #include "sim/lower/segment/equal_layers.h"
 #include "sim/lower/segment/model_flops.h"
 #include "sim/lower/segment/reduce.h"
+#include "sim/lower/shard/experts.h"
+#include "sim/lower/shard/shard.h"
 
 namespace sgsim::lower {
 namespace {
 
-segment::Marks no_marks(const graph::OperatorGraph& graph) {
-  segment::Marks marks;
-  marks.recomputed.assign(graph.nodes.size(), false);
-  marks.tensor_sharded.assign(graph.nodes.size(), false);
-  marks.expert.assign(graph.nodes.size(), false);
-  return marks;
+/// A graph on its way through the passes of lowering, with what is known of its nodes.
+struct Work {
+  graph::OperatorGraph graph;
+  std::vector<bool> tensor_sharded;  // by node
+  std::vector<bool> expert;          // by node
+  std::vector<bool> recomputed;      // by node
+};
+
+void apply_expert_parallel(Work& work, const plan::ModelShape& model, const plan::Plan& plan) {
+  work.expert.assign(work.graph.nodes.size(), false);
+  if (plan.ep == 1) return;
+  shard::ExpertSharded sharded = shard::shard_experts(work.graph, model.experts, plan.ep);
+  work.graph = std::move(sharded.graph);
+  work.expert = std::move(sharded.expert);
+}
+
+/// Marks of parameters carried to another graph that has the same parameters in the same order.
+std::vector<bool> carried(const std::vector<bool>& marks, const graph::OperatorGraph& from, const graph::OperatorGraph& to) {
+  std::vector<bool> of_parameters, result;
+  for (std::size_t i = 0; i < from.nodes.size(); ++i) {
+    if (from.nodes[i].kind == graph::NodeKind::parameter) of_parameters.push_back(marks[i]);
+  }
+  std::size_t next = 0;
+  for (const graph::Node& node : to.nodes) result.push_back(node.kind == graph::NodeKind::parameter && of_parameters.at(next++));
+  return result;
+}
+
+void apply_tensor_parallel(Work& work, const plan::ModelShape& model, const plan::Plan& plan, const Stack& stack, SegmentedModel& result) {
+  work.tensor_sharded.assign(work.graph.nodes.size(), false);
+  if (plan.tp == 1) return;
+  const shard::Options options{.tp = plan.tp, .sequence_parallel = plan.sequence_parallel,
+                               .vocabulary_parallel = stack.tensor_parallel_vocabulary,
+                               .reduce_each_product = stack.tensor_parallel_reduces_each,
+                               .overlap_weight_gradients = stack.tensor_parallel_overlap};
+  shard::Sharded sharded = shard::shard_tensor_parallel(work.graph, model, options);
+  work.expert = carried(work.expert, work.graph, sharded.graph);
+  work.graph = std::move(sharded.graph);
+  work.tensor_sharded = std::move(sharded.tensor_sharded);
+  result.notes.insert(result.notes.end(), sharded.notes.begin(), sharded.notes.end());
+  result.diagnostics.merge(sharded.diagnostics);
+}
+
+void apply_recompute(Work& work, const plan::Plan& plan, compile::Execution execution, SegmentedModel& result) {
+  work.recomputed.assign(work.graph.nodes.size(), false);
+  if (plan.recompute == plan::Recompute::none) return;
+  const segment::Cut cut = segment::cut(work.graph);
+  const std::vector<plan::Recompute> choice(cut.count(), plan.recompute);
+  recompute::Recomputed done = recompute::recompute(work.graph, cut, choice, execution == compile::Execution::eager);
+  std::vector<bool> sharded, expert;
+  for (std::uint32_t source : done.source) {
+    sharded.push_back(work.tensor_sharded[source]);
+    expert.push_back(work.expert[source]);
+  }
+  work = {std::move(done.graph), std::move(sharded), std::move(expert), std::move(done.again)};
+  result.notes.insert(result.notes.end(), done.notes.begin(), done.notes.end());
+}
+
+/// As a whole, or each position apart where kernels must not cross; eager kernels where only the layers are compiled.
+compile::CompiledGraph compiled_graph(const graph::OperatorGraph& graph, const segment::Cut& cut, const Training& training,
+                                      bool across, Diagnostics& diagnostics) {
+  if (across || training.execution == compile::Execution::eager) return compile::compile(graph, training.execution, diagnostics);
+  std::vector<compile::Execution> execution(cut.count(), training.execution);
+  if (training.stack.compile_layers_only) execution.front() = execution.back() = compile::Execution::eager;
+  return segment::compile_apart(graph, cut, execution, diagnostics);
 }
 
 /// Keeps one of equal segments and gives the order of the whole model.
@@ -42,12 +104,11 @@ void keep_distinct(std::vector<ModelSegment>&& all, const std::vector<std::uint3
 
 bool fuses_across_layers(const plan::Plan& plan, const Training& training) {
   const bool unit_by_unit = plan.sharding == plan::Sharding::fsdp || plan.sharding == plan::Sharding::hybrid;
-  return training.execution != compile::Execution::eager && !unit_by_unit;
+  return training.execution != compile::Execution::eager && !unit_by_unit && !training.stack.compile_layers_only;
 }
 
 SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::ModelShape& model, const plan::Plan& plan,
                              const Training& training) {
-  (void)model;
   SegmentedModel result;
   const bool across = fuses_across_layers(plan, training);
   const segment::Cut whole = segment::cut(graph);
@@ -55,11 +116,15 @@ SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::Mode
   segment::Reduced reduced = segment::reduce(graph, whole, layers, segment::shorten(layers, across), across);
   result.model_flops = segment::model_flops(reduced.graph, segment::cut(reduced.graph), reduced.times);
 
-  graph::OperatorGraph work = std::move(reduced.graph);
-  if (training.autocast) work = compile::autocast(work, training.compute_dtype);
-  const segment::Marks marks = no_marks(work);
-  const segment::Cut cut = segment::cut(work);
-  const compile::CompiledGraph compiled = compile::compile(work, training.execution, result.diagnostics);
+  Work work{.graph = std::move(reduced.graph), .tensor_sharded = {}, .expert = {}, .recomputed = {}};
+  if (training.autocast) work.graph = compile::autocast(work.graph, training.compute_dtype);
+  apply_expert_parallel(work, model, plan);
+  apply_tensor_parallel(work, model, plan, training.stack, result);
+  apply_recompute(work, plan, training.execution, result);
+  const segment::Cut cut = segment::cut(work.graph);
+  const compile::CompiledGraph compiled = compiled_graph(work.graph, cut, training, across, result.diagnostics);
+  const segment::Marks marks{.recomputed = std::move(work.recomputed), .tensor_sharded = std::move(work.tensor_sharded),
+                             .expert = std::move(work.expert)};
   keep_distinct(segment::assemble(compiled, cut, marks), reduced.stands_for, result);
   result.modules = compiled.graph.modules;
   return result;

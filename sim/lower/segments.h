@@ -55,15 +55,17 @@ struct SegmentedModel {
   Diagnostics diagnostics;
 };
 
-/// Shards by tensor parallelism (with or without sequence parallelism), applies recomputation, autocasts, fuses, and cuts
-/// into segments. With Stack::compile_layers_only what stands before and after the layers has eager kernels. Depends on tp, cp, ep, sequence_parallel, recompute, execution, and on whether the sharding is fsdp or
-/// hybrid (`fuses_across_layers`): callers cache it across plans. Kernel::nodes, reads and saved are empty in the result
-/// (the graph they index is not kept); Kernel::inputs index the list that the kernel stands in.
+/// Shards by tensor parallelism (with or without sequence parallelism) and expert parallelism, applies recomputation,
+/// autocasts, fuses, and cuts into segments. With Stack::compile_layers_only what stands before and after the layers has
+/// eager kernels. Depends on tp, ep, sequence_parallel, recompute and `fuses_across_layers` of the plan, and on
+/// execution, autocast, compute_dtype, compile_layers_only and the tensor_parallel_* fields of the training: callers cache
+/// it across plans. Kernel::nodes, reads and saved are empty in the result (the graph they index is not kept);
+/// Kernel::inputs index the list that the kernel stands in.
 [[nodiscard]] SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::ModelShape& model,
                                            const plan::Plan& plan, const Training& training);
 
 /// Whether kernels may cover operators of two layers: when the model is compiled as a whole. FSDP compiles each layer
-/// apart (its hooks break the graph between layers), eager fuses nothing.
+/// apart (its hooks break the graph between layers), so does Stack::compile_layers_only; eager fuses nothing.
 [[nodiscard]] bool fuses_across_layers(const plan::Plan& plan, const Training& training);
 
 }  // namespace sgsim::lower

@@ -46,6 +46,15 @@ struct Stack {
   /// Tensor parallel without sequence parallel: a pipeline boundary is sent in tp pieces and gathered on arrival
   /// (Megatron scatter_gather_tensors_in_pipeline).
   bool scatter_gather_boundary = false;
+  /// Tensor parallel: embedding, head and cross entropy are divided over the vocabulary (Megatron-LM; torchtitan with loss
+  /// parallel); false: every rank holds and computes them whole (DTensor plans that name layers only).
+  bool tensor_parallel_vocabulary = true;
+  /// Tensor parallel: q, k and v (gate and up) reduce their input gradients one by one (DTensor's ColwiseParallel on each),
+  /// not their sum once (Megatron-LM's fused layers; torchtitan's PrepareModuleInput).
+  bool tensor_parallel_reduces_each = false;
+  /// Tensor parallel: sums of input gradients run beside the weight gradients' products (Megatron-LM,
+  /// LinearWithGradAccumulationAndAsyncCommunication).
+  bool tensor_parallel_overlap = false;
 
   bool operator==(const Stack&) const = default;
 };

@@ -22,7 +22,7 @@ constexpr std::uint32_t kDropped = std::numeric_limits<std::uint32_t>::max();
 class Reducer {
  public:
   Reducer(const OperatorGraph& graph, const Cut& cut, const Layers& layers, const std::vector<Kept>& kept)
-      : graph_(graph), cut_(cut), layers_(layers), kept_(kept), new_id_(graph.nodes.size(), kDropped), slot_of_(graph.nodes.size(), 0) {}
+      : graph_(graph), cut_(cut), layers_(layers), kept_(kept), new_id_(graph.nodes.size(), kDropped) {}
 
   OperatorGraph run() {
     choose_nodes();
@@ -30,10 +30,9 @@ class Reducer {
     out.name = graph_.name;
     out.micro_batch = graph_.micro_batch;
     out.sequence = graph_.sequence;
-    out.modules = graph_.modules;
-    out.module_types = graph_.module_types;
     out.nodes.reserve(chosen_.size());
     for (std::uint32_t i : chosen_) out.nodes.push_back(copy(i));
+    keep_used_modules(out);
     for (const ValueRef& v : graph_.outputs) {
       if (new_id_[v.node.value] != kDropped) out.outputs.push_back(moved(v));
     }
@@ -60,6 +59,20 @@ class Reducer {
       if (!wanted[i]) continue;
       new_id_[i] = static_cast<std::uint32_t>(chosen_.size());
       chosen_.push_back(i);
+    }
+  }
+
+  void keep_used_modules(OperatorGraph& out) const {
+    std::vector<std::uint32_t> id(graph_.modules.size(), kDropped);
+    for (Node& node : out.nodes) {
+      if (!node.module.valid()) continue;
+      std::uint32_t& fresh = id[node.module.value];
+      if (fresh == kDropped) {
+        fresh = static_cast<std::uint32_t>(out.modules.size());
+        out.modules.push_back(graph_.modules[node.module.value]);
+        out.module_types.push_back(graph_.module_types[node.module.value]);
+      }
+      node.module.value = fresh;
     }
   }
 
@@ -119,7 +132,6 @@ class Reducer {
   const Layers& layers_;
   const std::vector<Kept>& kept_;
   std::vector<std::uint32_t> new_id_;   // of each original node
-  std::vector<std::uint32_t> slot_of_;
   std::vector<std::uint32_t> owner_;    // of each position: index of the kept layer whose stretch holds it
   std::vector<std::uint32_t> chosen_;   // original nodes, in order
 };
