@@ -333,6 +333,7 @@ class Lowering {
 
   /// Results and saved values are written by the forward pass; a backward pass that recomputes them does not write them.
   [[nodiscard]] bool leaves_here(std::uint32_t v) const {
+    if (program_.values[v].op == kNone) return false;  // a view of a parameter or an input
     const Op& op = program_.ops[program_.values[v].op];
     return !backward_ || op.phase != graph::Phase::forward || !partition_.forward[program_.values[v].op];
   }
