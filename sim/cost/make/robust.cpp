@@ -40,18 +40,27 @@ struct Neighbour {
   double value = 0.0;
 };
 
+/// The nearest samples; they are sorted by their first coordinate, so that only a window of them need be looked at: it grows
+/// until the ball of its radius holds enough of them.
 std::vector<Neighbour> nearest_of(const std::vector<Sample<3>>& samples, const std::array<double, 3>& at, const std::array<double, 3>& bandwidth, std::size_t count) {
+  count = std::min(count, samples.size());
   std::vector<std::pair<double, std::size_t>> order;
-  order.reserve(samples.size());
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    double square = 0.0;
-    for (std::size_t d = 0; d < 3; ++d) {
-      const double gap = (samples[i].at[d] - at[d]) / bandwidth[d];
-      square += gap * gap;
+  for (double radius = 1.5;; radius *= 2.0) {
+    order.clear();
+    const auto before = [](const Sample<3>& s, double x) { return s.at[0] < x; };
+    const auto first = std::lower_bound(samples.begin(), samples.end(), at[0] - radius * bandwidth[0], before);
+    const auto last = std::lower_bound(first, samples.end(), at[0] + radius * bandwidth[0] + 1e-9, before);
+    const bool everything = first == samples.begin() && last == samples.end();
+    for (auto s = first; s != last; ++s) {
+      double square = 0.0;
+      for (std::size_t d = 0; d < 3; ++d) {
+        const double gap = (s->at[d] - at[d]) / bandwidth[d];
+        square += gap * gap;
+      }
+      if (everything || square <= radius * radius) order.emplace_back(square, static_cast<std::size_t>(s - samples.begin()));
     }
-    order.emplace_back(square, i);
+    if (order.size() >= count) break;
   }
-  count = std::min(count, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
   std::vector<Neighbour> result(count);
   for (std::size_t i = 0; i < count; ++i) {

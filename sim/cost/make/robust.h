@@ -23,7 +23,8 @@ struct LocalFit {
 };
 
 /// Robust local linear regression (Cleveland 1979, LOWESS): the `neighbours` nearest samples in distances divided by
-/// `bandwidth`, Gaussian weights, reweighted towards least absolute residuals; the fitted value at `at`.
+/// `bandwidth`, Gaussian weights, reweighted towards least absolute residuals; the fitted value at `at`. The samples must be
+/// sorted by their first coordinate.
 [[nodiscard]] LocalFit local_fit(const std::vector<Sample<3>>& samples, const std::array<double, 3>& at, const std::array<double, 3>& bandwidth, std::size_t neighbours);
 
 /// Least of `cost` from `start` by the downhill simplex method (Nelder and Mead 1965), `steps` wide at first. Deterministic.
