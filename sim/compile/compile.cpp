@@ -85,6 +85,11 @@ Compilation compile(const graph::OperatorGraph& graph, Execution execution, cons
   return result;
 }
 
+std::vector<Kernel> kernels_of(const graph::OperatorGraph& graph, Execution execution, Diagnostics& diagnostics) {
+  std::vector<PassReport> reports;
+  return execution == Execution::eager ? compile_eager(graph, diagnostics) : compile_fused(graph, CompileOptions{}, diagnostics, reports);
+}
+
 CompiledGraph compile(const graph::OperatorGraph& graph, Execution execution, Diagnostics& diagnostics) {
   Compilation result = compile(graph, execution, CompileOptions{});
   diagnostics.merge(result.diagnostics);

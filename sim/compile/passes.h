@@ -23,5 +23,7 @@ namespace sgsim::compile {
 /// pointwise and reduction chains fused as Inductor would, each with the bytes it moves. Unknown operators are priced by
 /// their bytes and counted in `diagnostics` ("compile.unknown_operator").
 [[nodiscard]] CompiledGraph compile(const graph::OperatorGraph& graph, Execution execution, Diagnostics& diagnostics);
+/// Only the kernels: for callers that keep the graph themselves (copying it takes as long as a stage of compilation).
+[[nodiscard]] std::vector<Kernel> kernels_of(const graph::OperatorGraph& graph, Execution execution, Diagnostics& diagnostics);
 
 }  // namespace sgsim::compile

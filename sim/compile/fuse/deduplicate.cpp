@@ -3,7 +3,6 @@
 #include <bit>
 #include <functional>
 #include <string>
-#include <unordered_map>
 
 
 namespace sgsim::compile::fuse {
@@ -21,7 +20,7 @@ class Deduplicator {
   Deduplicator(const graph::OperatorGraph& graph, const OperatorTable& operators) : graph_(graph), operators_(operators), same_as_(graph.nodes.size()) {}
 
   std::vector<std::uint32_t> run() {
-    seen_.reserve(graph_.nodes.size() * 2);
+    seen_.assign(std::bit_ceil(graph_.nodes.size() * 2 + 1), Entry{});
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) same_as_[i] = find(i);
     return std::move(same_as_);
   }
@@ -37,11 +36,12 @@ class Deduplicator {
       mix(key, std::hash<std::string>{}(name));
       mix(key, hash(argument));
     }
-    const auto [begin, end] = seen_.equal_range(key);
-    for (auto candidate = begin; candidate != end; ++candidate) {
-      if (equal(node, graph_.nodes[candidate->second])) return candidate->second;
+    mix(key, node.args.size());
+    std::size_t place = key & (seen_.size() - 1);
+    for (; seen_[place].used; place = (place + 1) & (seen_.size() - 1)) {
+      if (seen_[place].key == key && equal(node, graph_.nodes[seen_[place].node])) return seen_[place].node;
     }
-    seen_.emplace(key, i);
+    seen_[place] = {key, i, true};
     return i;
   }
 
@@ -98,7 +98,12 @@ class Deduplicator {
   const graph::OperatorGraph& graph_;
   const OperatorTable& operators_;
   std::vector<std::uint32_t> same_as_;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> seen_;
+  struct Entry {
+    std::uint64_t key = 0;
+    std::uint32_t node = 0;
+    bool used = false;
+  };
+  std::vector<Entry> seen_;  // open addressing
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "sim/compile/fuse/fuse.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "sim/compile/fuse/fuser.h"
 
@@ -101,18 +100,24 @@ std::vector<Fuser::Candidate> Fuser::find_candidates(bool reductions_only) const
     for (const Dependency& d : node.writes) use(d);
     for (const Dependency& d : node.reads) use(d);
   }
-  std::vector<Candidate> candidates;
-  std::unordered_set<std::uint64_t> seen;
+  std::vector<std::uint64_t> pairs;
   for (const auto& group : users) {
     for (std::size_t x = 0; x < group.size(); ++x) {
       for (std::size_t y = x + 1; y < group.size() && y <= x + kNeighbours; ++y) {
         const FusionNode& a = nodes_[group[x]];
         const FusionNode& b = nodes_[group[y]];
-        if (a.backward != b.backward || a.piece != b.piece || !loops_fit(a, b)) continue;
-        if (!seen.insert((std::uint64_t{group[x]} << 32) | group[y]).second || !may_fuse(a, b)) continue;
-        candidates.push_back({group[x], group[y], a.reduces == b.reduces, shared_bytes(a, b), -distance(a, b)});
+        if (a.backward == b.backward && a.piece == b.piece && loops_fit(a, b)) pairs.push_back((std::uint64_t{group[x]} << 32) | group[y]);
       }
     }
+  }
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  std::vector<Candidate> candidates;
+  for (const std::uint64_t pair : pairs) {
+    const auto x = static_cast<std::uint32_t>(pair >> 32), y = static_cast<std::uint32_t>(pair);
+    const FusionNode& a = nodes_[x];
+    const FusionNode& b = nodes_[y];
+    if (may_fuse(a, b)) candidates.push_back({x, y, a.reduces == b.reduces, shared_bytes(a, b), -distance(a, b)});
   }
   return candidates;
 }

@@ -118,22 +118,28 @@ class Lowering {
   }
 
   /// The expression that computes a value, over its own shape.
-  [[nodiscard]] Expression load(std::uint32_t v) {
+  /// Valid until the next load.
+  Expression& load(std::uint32_t v) {
     if (is_view(v)) {
       const std::uint32_t from = viewed(v);
-      Expression expression = load(from);
+      Expression& expression = load(from);
       const std::uint32_t i = program_.values[v].op;
       for (Read& read : expression.reads)
         read = through_view(read, program_.ops[i].view, program_.values[from].shape, program_.values[v].shape);
       expression.use(i);
       return expression;
     }
-    Box& box = boxes_[v];
-    if (box.state == Box::State::expression) return box.expression;
+    const Box& box = boxes_[v];
+    if (box.state == Box::State::expression) {
+      loaded_ = box.expression;
+      return loaded_;
+    }
     Read read;
     read.buffer = buffer_of(v);
     read.strides = program_.values[v].storage;
-    return {.reads = {read}, .uses = {}};
+    loaded_.reads.assign(1, read);
+    loaded_.uses.clear();
+    return loaded_;
   }
 
   /// The buffer of a value in memory; parameters and inputs get theirs when they are first read.
@@ -152,7 +158,7 @@ class Lowering {
     const Dims& shape = program_.values[op.first_output].shape;
     Expression result;
     for (const std::uint32_t v : program_.inputs(op)) {
-      Expression part = load(v);
+      Expression& part = load(v);
       for (Read& read : part.reads) read = broadcast(read, program_.values[v].shape, shape);
       result.absorb(part);
     }
@@ -170,7 +176,7 @@ class Lowering {
     std::uint64_t position = 0;
     for (const std::uint32_t v : program_.inputs(op)) {
       if (window) write(base_[v]);
-      Expression part = load(v);
+      Expression& part = load(v);
       const double elements = static_cast<double>(program_.values[v].elements());
       for (Read& read : part.reads) {
         if (side_by_side && read.place == 0) {
@@ -195,7 +201,7 @@ class Lowering {
     const auto inputs = program_.inputs(op);
     for (std::size_t n = 0; n < inputs.size(); ++n) {
       const std::uint32_t v = inputs[n];
-      Expression part = load(v);
+      Expression& part = load(v);
       const Dims& from = program_.values[v].shape;
       for (Read& read : part.reads) {
         if (n == 0) {
@@ -219,7 +225,7 @@ class Lowering {
   [[nodiscard]] Expression summed(std::uint32_t i, const Dims& shape) {
     Expression result;
     for (const std::uint32_t v : program_.inputs(program_.ops[i])) {
-      Expression part = load(v);
+      Expression& part = load(v);
       for (Read& read : part.reads) read = broadcast(read, program_.values[v].shape, shape);
       result.absorb(part);
     }
@@ -261,7 +267,7 @@ class Lowering {
     const Dims& shape = program_.values[inputs[1]].shape;
     Expression expression;
     for (std::size_t n = 1; n < inputs.size(); ++n) {
-      Expression part = load(inputs[n]);
+      Expression& part = load(inputs[n]);
       const Dims& from = program_.values[inputs[n]].shape;
       for (Read& read : part.reads) {
         if (from.rank < shape.rank) {
@@ -283,7 +289,7 @@ class Lowering {
     std::vector<std::uint32_t> read;
     for (const std::uint32_t v : program_.inputs(op)) {
       write(base_[v]);
-      const Expression expression = load(v);
+      const Expression& expression = load(v);
       if (expression.reads.size() == 1 && expression.reads[0].place != 0) {  // no strides: the library needs a copy
         read.push_back(nests_.pointwise(expression, v, program_.values[v].storage));
       } else {
@@ -347,6 +353,7 @@ class Lowering {
   std::vector<Box> boxes_;               // by value
   std::vector<std::uint32_t> base_;      // by value
   std::vector<char> leaves_;             // by base value: written for someone outside its piece and pass
+  Expression loaded_;                    // scratch of load
   bool backward_ = false;
 };
 

@@ -16,6 +16,9 @@ class ProgramBuilder {
   ProgramBuilder(const graph::OperatorGraph& graph, const ValueTable& table, const OperatorTable& operators)
       : graph_(graph), table_(table), operators_(operators) {
     program_.value_of.assign(table.size(), kNone);
+    program_.values.reserve(table.size() * 3 / 2);
+    program_.ops.reserve(table.size() * 3 / 2);
+    program_.operands.reserve(table.size() * 3);
   }
 
   /// The operators that follow are part of this node.
