@@ -57,6 +57,9 @@ TEST_CASE("each rule is named with its numbers") {
   p.ep = 2;
   CHECK(rules(p) == std::vector<std::string>{"ep_needs_experts"});
   p = plan_3d();
+  p.cp = 2; p.dp = 8; p.global_batch = 1024;
+  CHECK(rules(p) == std::vector<std::string>{"cp_not_modelled"});
+  p = plan_3d();
   p.stage_layers = {10, 10, 10, 10, 10, 10, 10, 11};
   CHECK(rules(p) == std::vector<std::string>{"stage_layers_sum"});
   p = plan_3d();
