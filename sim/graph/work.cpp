@@ -9,6 +9,8 @@ template <class... Visitors>
 struct Overloaded : Visitors... {
   using Visitors::operator()...;
 };
+template <class... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;  // clang 14 needs it spelled out
 
 double product(std::initializer_list<std::int64_t> factors) {
   double result = 1.0;
