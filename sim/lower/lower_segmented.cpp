@@ -1,5 +1,6 @@
 #include "sim/lower/lower_segmented.h"
 
+#include <optional>
 #include <utility>
 
 #include "sim/lower/binding/layout.h"
@@ -20,14 +21,24 @@ Flops recomputed_flops(const SegmentedModel& model, const std::vector<SegmentLau
   return total;
 }
 
+// Tensor-parallel groups stay in step when each lies in one node (all its ranks then have like neighbours everywhere) and
+// nothing is slow.
+std::optional<Lockstep> lockstep_of(const plan::Plan& plan, const cluster::Cluster& cluster, const ShapeOf& shape_of) {
+  if (plan.tp == 1 || cluster.node.gpus % plan.tp != 0 || !cluster.faults.empty()) return std::nullopt;
+  std::vector<GpuId> gpus;
+  for (int t = 0; t < plan.tp; ++t) gpus.push_back(GpuId{static_cast<std::uint32_t>(t)});
+  return Lockstep{.tensor = shape_of(gpus, 1.0)};
+}
+
 }  // namespace
 
 Lowered lower_segmented(const SegmentedModel& model, const plan::Plan& plan, const Training& training, const cluster::Cluster& cluster,
-                        const ShapeOf& shape_of, const TaskCosts& costs) {
+                        const ShapeOf& shape_of, const TaskCosts& costs, const LowerOptions& options) {
   const std::vector<SegmentLaunches> segments = price_segments(model, training.execution, training.stack.compile_layers_only, costs);
   const auto stages = partition(model, plan);
   const int shard_group = resolved_shard_group(plan, cluster.node.gpus);
-  const StageInput input{.model = model, .segments = segments, .stages = stages, .plan = plan, .training = training, .costs = costs, .shard_group = shard_group};
+  const std::optional<Lockstep> lockstep = options.merge_lockstep ? lockstep_of(plan, cluster, shape_of) : std::nullopt;
+  const StageInput input{.model = model, .segments = segments, .stages = stages, .plan = plan, .training = training, .costs = costs, .shard_group = shard_group, .lockstep = lockstep ? &*lockstep : nullptr};
   std::vector<Skeleton> skeletons;
   std::vector<Memory> memory;
   for (int s = 0; s < plan.pp; ++s) {

@@ -59,6 +59,7 @@ struct Segment {
   std::uint32_t first_kernel = 0, kernel_count = 0;  // range of Program::kernels, in launch order
   std::uint8_t phase = 0;                        // graph::Phase
   Seconds recompute;                             // share of `device` that is recomputation
+  Seconds communication = {};                    // share of `device` that is collectives merged into the run (lower_segmented.h)
 };
 
 /// A communication as a program uses it.

@@ -29,11 +29,13 @@ class Replay {
     kept_.emplace_back(label, bytes.value());
   }
   void start() { record(0); }
-  void change(std::uint32_t task, const MemoryStep& step);
+  /// `detailed`: every local extreme of the curve is kept; otherwise temporaries show only where they make a new peak, and
+  /// a pass that only takes or only gives back is one point.
+  void change(std::uint32_t task, const MemoryStep& step, bool detailed);
   Memory finish(const RuntimeMemory& runtime) &&;
 
  private:
-  void record(std::uint32_t task);
+  void record(std::uint32_t task, bool detailed = true);
 
   const std::vector<std::string>& labels_;
   std::vector<double> by_label_;
@@ -48,10 +50,10 @@ class Replay {
 
 // One point a task while memory keeps moving in one direction: the curve keeps every local maximum and minimum, and
 // the start.
-void Replay::record(std::uint32_t task) {
+void Replay::record(std::uint32_t task, bool detailed) {
   const bool rises = total_ >= last_total_;
   auto& curve = memory_.curve;
-  if (curve.size() > 1 && curve.back().task == task && rises == rising_) {
+  if (curve.size() > 1 && (curve.back().task == task || !detailed) && rises == rising_) {
     curve.back() = point(task, live_);
   } else {
     curve.push_back(point(task, live_));
@@ -64,23 +66,24 @@ void Replay::record(std::uint32_t task) {
   peak_by_label_ = by_label_;
 }
 
-void Replay::change(std::uint32_t task, const MemoryStep& step) {
+void Replay::change(std::uint32_t task, const MemoryStep& step, bool detailed) {
+  if (step.transient && !detailed && total_ + step.delta <= peak_) return;
   const auto apply = [&](double delta) {
     live_[static_cast<std::size_t>(step.memory_class)] += delta;
     by_label_[step.label] += delta;
     total_ += delta;
-    record(task);
+    record(task, detailed);
   };
   apply(step.delta);
   if (step.transient) apply(-step.delta);
 }
 
 Memory Replay::finish(const RuntimeMemory& runtime) && {
-  // Captured graphs take activations and gradients from a pool of their own, once and for all.
+  // Captured graphs take activations, gradients and workspaces from a pool of their own, once and for all.
   if (runtime.graph_pool) {
     for (const MemoryPoint& p : memory_.curve) {
       Bytes pool;
-      for (const MemoryClass c : {MemoryClass::activations, MemoryClass::gradients}) pool += p.by_class[static_cast<std::size_t>(c)];
+      for (const MemoryClass c : {MemoryClass::activations, MemoryClass::gradients, MemoryClass::buffers}) pool += p.by_class[static_cast<std::size_t>(c)];
       memory_.graph_pool = std::max(memory_.graph_pool, pool);
     }
   }
@@ -106,11 +109,13 @@ Memory replay_memory(const Stage& stage, const RuntimeMemory& runtime) {
   for (const Persistent& p : stage.persistent) replay.keep(p.memory_class, p.bytes, p.label);
   replay.keep(MemoryClass::buffers, runtime.workspaces, "library workspaces");
   replay.start();
+  constexpr std::int32_t kDetailed = 4;  // micro-batches drawn in full; later ones repeat them
   for (const Emission& emission : skeleton.emissions) {
+    const bool detailed = emission.micro_batch < kDetailed;
     const Piece& piece = skeleton.pieces[emission.piece];
     const auto steps = static_cast<std::uint32_t>(piece.steps.size());
     for (const MemoryStep& step : piece.memory) {
-      replay.change(emission.first_task + std::min(step.step, steps > 0 ? steps - 1 : 0), step);
+      replay.change(emission.first_task + std::min(step.step, steps > 0 ? steps - 1 : 0), step, detailed);
     }
   }
   return std::move(replay).finish(runtime);

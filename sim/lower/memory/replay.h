@@ -13,7 +13,7 @@ struct RuntimeMemory {
   Bytes communication;   // communicators' buffers, outside the allocator
   Bytes context;         // CUDA context with loaded kernels, outside the allocator
   double fragmentation = 0.0;  // reserved / allocated - 1 at the peak
-  bool graph_pool = false;     // activations and gradients live in the private pool of CUDA graphs
+  bool graph_pool = false;     // activations, gradients and workspaces live in the private pool of CUDA graphs
 };
 
 /// Memory of one rank over the step: what persists, then every change in program order (host issue order, in which a

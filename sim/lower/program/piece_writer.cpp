@@ -37,8 +37,8 @@ const char* op_name(graph::CollectiveOp op) {
 }  // namespace
 
 PieceWriter::PieceWriter(StageProgram& program, compile::Execution execution, const TaskCosts& costs,
-                         const std::vector<std::string>& modules, const Stack& stack)
-    : program_(program), execution_(execution), costs_(costs), modules_(modules), stack_(stack) {}
+                         const std::vector<std::string>& modules, const Stack& stack, const Lockstep* lockstep)
+    : program_(program), execution_(execution), costs_(costs), modules_(modules), stack_(stack), lockstep_(lockstep) {}
 
 void PieceWriter::kernels(const std::vector<Launch>& launches, const RunLabel& label, std::span<const Insertion> insertions) {
   std::vector<std::pair<std::uint32_t, Token>> unread;  // collectives in flight, by their reader
@@ -53,7 +53,9 @@ void PieceWriter::kernels(const std::vector<Launch>& launches, const RunLabel& l
     }
     if (k == launches.size()) break;
     const Launch& launch = launches[k];
-    if (launch.kernel->is_communication) {
+    if (launch.kernel->is_communication && merges(launch, k, launches)) {
+      merged_collective(launch, label, position);
+    } else if (launch.kernel->is_communication) {
       unread.emplace_back(launch.reader, collective(launch));
     } else {
       compute(launch, label, position);
@@ -95,7 +97,7 @@ void PieceWriter::flush() {
   if (!run_.open()) return;
   const Run run = std::exchange(run_, Run{});
   const std::uint32_t segment = program_.add_segment({.name = program_.name(run_name(run.phase, program_.text(run.first), program_.text(run.last))), .first_kernel = run.first_kernel,
-                                                      .kernel_count = run.kernel_count, .phase = static_cast<std::uint8_t>(run.phase), .recompute = run.recompute});
+                                                      .kernel_count = run.kernel_count, .phase = static_cast<std::uint8_t>(run.phase), .recompute = run.recompute, .communication = run.communication});
   const RunCost cost = with_graph_launch(run.cost);
   Step& step = push(TaskKind::compute, 0, {});
   step.cost = cost;
@@ -118,6 +120,24 @@ void PieceWriter::compute(const Launch& launch, const RunLabel& label, NameId po
   const std::uint32_t kernel = program_.add_kernel(program_.kernel_cost(*launch.kernel, launch.estimate, modules_));
   extend(label.phase, position, launch.cost, kernel, 1);
   if (label.recompute) run_.recompute += launch.cost.device;
+}
+
+bool PieceWriter::merges(const Launch& launch, std::size_t index, const std::vector<Launch>& launches) const {
+  if (lockstep_ == nullptr || launch.kernel->communication.group != "tp") return false;
+  // Another collective may stand between this one and the kernel that reads it only if that one is merged too.
+  return launch.reader <= index + 1 || index + 1 >= launches.size();
+}
+
+void PieceWriter::merged_collective(const Launch& launch, const RunLabel& label, NameId position) {
+  const compile::Communication& communication = launch.kernel->communication;
+  const cost::TransferEstimate transfer = costs_.collective(communication.op, communication.bytes, lockstep_->tensor);
+  const Seconds time = transfer.time(), host = captured() ? Seconds() : costs_.launch.host_per_collective;
+  const Seconds latency = captured() ? Seconds() : costs_.launch.launch_latency;
+  const NameId text = program_.name(fmt::format("{} tp", op_name(communication.op)));
+  const cost::Estimate estimate{.time = time, .flops = {}, .bytes = transfer.wire_bytes, .bound = cost::Bound::network, .source = transfer.source, .sigma = transfer.sigma};
+  const std::uint32_t kernel = program_.add_kernel({.name = text, .module = program_.name("").value, .estimate = estimate});
+  extend(label.phase, position, {.device = time, .issue_to_end = host + latency + time, .host = host}, kernel, 1);
+  run_.communication += time;
 }
 
 Token PieceWriter::collective(const Launch& launch) {

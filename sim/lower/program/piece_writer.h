@@ -12,6 +12,12 @@
 
 namespace sgsim::lower {
 
+/// Tensor-parallel groups in lockstep: all members run the same program at the same speed and arrive together, so that a
+/// collective that the next kernel waits for is a kernel of known time.
+struct Lockstep {
+  cluster::GroupShape tensor;
+};
+
 /// What a run of kernels is called and counted as.
 struct RunLabel {
   graph::Phase phase = graph::Phase::forward;
@@ -24,7 +30,8 @@ struct RunLabel {
 class PieceWriter {
  public:
   /// `modules` names the kernels' ModuleIds. In a CUDA graph every captured stretch costs one graph launch.
-  PieceWriter(StageProgram& program, compile::Execution execution, const TaskCosts& costs, const std::vector<std::string>& modules, const Stack& stack);
+  PieceWriter(StageProgram& program, compile::Execution execution, const TaskCosts& costs, const std::vector<std::string>& modules, const Stack& stack,
+              const Lockstep* lockstep = nullptr);
 
   /// One list of a position with its insertions (ascending by kernel): kernels and collectives in launch order.
   void kernels(const std::vector<Launch>& launches, const RunLabel& label, std::span<const Insertion> insertions);
@@ -38,7 +45,7 @@ class PieceWriter {
     std::uint32_t first_kernel = 0, kernel_count = 0;
     graph::Phase phase = graph::Phase::forward;
     NameId first, last;        // positions
-    Seconds recompute;
+    Seconds recompute, communication;
     [[nodiscard]] bool open() const { return kernel_count > 0; }
   };
 
@@ -46,6 +53,8 @@ class PieceWriter {
   void extend(graph::Phase phase, NameId position, const RunCost& cost, std::uint32_t first_kernel, std::uint32_t count);
   void compute(const Launch& launch, const RunLabel& label, NameId position);
   [[nodiscard]] Token collective(const Launch& launch);
+  void merged_collective(const Launch& launch, const RunLabel& label, NameId position);
+  [[nodiscard]] bool merges(const Launch& launch, std::size_t index, const std::vector<Launch>& launches) const;
   void wait_for(Token token);
   void operator()(const Communicate& action);
   void operator()(const SideKernels& action);
@@ -62,6 +71,7 @@ class PieceWriter {
   const TaskCosts& costs_;
   const std::vector<std::string>& modules_;
   const Stack& stack_;
+  const Lockstep* lockstep_;
   bool graph_pending_ = true;  // the next captured task pays the graph launch
   Piece piece_;
   Run run_;

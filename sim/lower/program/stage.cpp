@@ -22,7 +22,7 @@ class StageBuilder {
   Stage build();
 
  private:
-  PieceWriter writer() { return {program_, in_.training.execution, in_.costs, in_.model.modules, in_.training.stack}; }
+  PieceWriter writer() { return {program_, in_.training.execution, in_.costs, in_.model.modules, in_.training.stack, in_.lockstep}; }
   std::uint32_t pass_piece(const PassStep& pass, std::size_t variant);
   std::uint32_t once(const std::vector<Action>& actions);
   void begin_step();
@@ -110,9 +110,11 @@ Stage StageBuilder::build() {
   for (const Chunk& chunk : chunks_) boundaries_.push_back(chunk_boundary(in_.model, in_.stages, chunk, in_.plan, in_.training.stack, sent, new_token));
   begin_step();
   const auto micro_batches = in_.plan.micro_batches();
-  for (const PassStep& pass : pass_order(in_.plan.schedule, in_.plan.pp, in_.plan.virtual_stages, static_cast<int>(micro_batches), stage_)) {
-    program_.lay(pass_piece(pass, variant_of(pass.micro_batch, micro_batches)), pass.micro_batch);
-  }
+  const auto order = pass_order(in_.plan.schedule, in_.plan.pp, in_.plan.virtual_stages, static_cast<int>(micro_batches), stage_);
+  std::vector<std::uint32_t> pieces;
+  for (const PassStep& pass : order) pieces.push_back(pass_piece(pass, variant_of(pass.micro_batch, micro_batches)));
+  program_.reserve(pieces);
+  for (std::size_t i = 0; i < order.size(); ++i) program_.lay(pieces[i], order[i].micro_batch);
   end_step();
   Stage stage{.skeleton = std::move(program_).finish(), .persistent = std::move(state_.persistent), .parameters = 0.0};
   for (const auto& chunk : parameters) stage.parameters += elements_of(chunk);

@@ -5,6 +5,7 @@
 #include "sim/lower/data_parallel/data_parallel.h"
 #include "sim/lower/program/launches.h"
 #include "sim/lower/program/piece.h"
+#include "sim/lower/program/piece_writer.h"
 #include "sim/lower/schedule/partition.h"
 
 namespace sgsim::lower {
@@ -18,6 +19,7 @@ struct StageInput {
   const Training& training;
   const TaskCosts& costs;
   int shard_group = 1;           // hybrid shard, resolved
+  const Lockstep* lockstep = nullptr;  // merge tensor-parallel collectives into the runs between them
 };
 
 struct Stage {

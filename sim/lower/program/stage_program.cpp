@@ -73,6 +73,19 @@ std::uint32_t StageProgram::add_piece(Piece piece) {
   return static_cast<std::uint32_t>(skeleton_.pieces.size() - 1);
 }
 
+void StageProgram::reserve(const std::vector<std::uint32_t>& pieces) {
+  std::size_t tasks = skeleton_.program.tasks.size(), dependencies = skeleton_.program.dependencies.size();
+  for (const std::uint32_t index : pieces) {
+    const Piece& piece = skeleton_.pieces[index];
+    tasks += piece.steps.size();
+    for (const Step& step : piece.steps) dependencies += step.wait_count + (step.after_compute ? 1 : 0);
+  }
+  constexpr std::size_t kRest = 64;  // the pieces before and after the passes
+  skeleton_.program.tasks.reserve(tasks + kRest);
+  skeleton_.program.dependencies.reserve(dependencies + kRest);
+  skeleton_.emissions.reserve(pieces.size() + 2);
+}
+
 void StageProgram::add_dependency(Dependency dependency, std::uint32_t first) {
   auto& all = skeleton_.program.dependencies;
   for (std::size_t i = first; i < all.size(); ++i) {

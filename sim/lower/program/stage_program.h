@@ -31,6 +31,8 @@ class StageProgram {
   [[nodiscard]] KernelCost kernel_cost(const compile::Kernel& kernel, const cost::Estimate& estimate, const std::vector<std::string>& modules);
 
   [[nodiscard]] std::uint32_t add_piece(Piece piece);
+  /// Makes room for laying `pieces`.
+  void reserve(const std::vector<std::uint32_t>& pieces);
   /// Lays piece `piece` (of add_piece) at the end of the program. A token that nothing has produced yet is not waited for.
   void lay(std::uint32_t piece, std::int32_t micro_batch);
 

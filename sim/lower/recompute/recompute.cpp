@@ -87,7 +87,7 @@ class Pass {
       again_[i] = again_[i] && needed[i];
       if (!again_[i]) continue;
       graph::for_each_input(graph_.nodes[i], [&](ValueRef v) {
-        if (again_[v.node.value]) needed[v.node.value] = true;
+        if (again_[v.node.value] && cut_.position[v.node.value] == cut_.position[i]) needed[v.node.value] = true;
       });
     }
   }
@@ -143,11 +143,16 @@ class Pass {
     std::vector<std::uint32_t> outputs;
     graph::for_each_input(graph_.nodes[i], [&](ValueRef v) {
       const auto hidden = hidden_.find({cut_.position[i], v});
-      const bool seen = again_id_[v.node.value] != kNone;
+      const bool seen = run_again(v, i);
       ids.push_back(seen ? again_id_[v.node.value] : hidden != hidden_.end() ? hidden->second : first_id_[v.node.value]);
       outputs.push_back(!seen && hidden != hidden_.end() ? 0 : v.output);
     });
     append(std::move(node), i, ids, true, &outputs);
+  }
+
+  /// Whether the second run of node `reader` reads the second result of `v`: an operator of its own position.
+  [[nodiscard]] bool run_again(ValueRef v, std::uint32_t reader) const {
+    return again_id_[v.node.value] != kNone && cut_.position[v.node.value] == cut_.position[reader];
   }
 
   /// What recomputation reads from outside is renamed, so that a compiler's elimination of common subexpressions does not
@@ -155,7 +160,7 @@ class Pass {
   void hide(ValueRef v, std::uint32_t reader) {
     const Node& by = graph_.nodes[reader];
     const std::uint32_t at = cut_.position[reader];
-    if (again_id_[v.node.value] != kNone || hidden_.contains({at, v})) return;
+    if (run_again(v, reader) || hidden_.contains({at, v})) return;
     Node alias;
     alias.name = graph_.node(v.node).name + "_" + std::to_string(v.output) + "_again_" + std::to_string(at);
     alias.target = "aten.alias.default";

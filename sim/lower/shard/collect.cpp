@@ -26,13 +26,19 @@ ValueRef looked_at(const Node& node) { return *tensor_at(node, 0); }
 
 }  // namespace
 
+Placement Rewriter::settled(ValueRef old) const {
+  const Placement placement = plan_.of(old);
+  return placement.partial() ? summed(mesh_, placement) : placement;
+}
+
 ValueRef Rewriter::provide(ValueRef old, const Placement& want, const Node& by) {
-  const Placement have = plan_.of(old);
-  if (have.spread == want.spread && have.dim == want.dim && have.tokens == want.tokens) return mapped(old);
-  if (have.partial()) return sum(old, want, by);
-  if (have.replicated() && want.sharded()) return slice(mapped(old), want, by);
-  SGSIM_CHECK(have.sharded(), "cannot make a partial sum of " + old_.node(old.node).name);
-  ValueRef value = have.tokens ? gather(old, by) : all_gather(mapped(old), have.dim, by);
+  const Placement made = plan_.of(old);
+  if (made.partial() && want.partial()) return mapped(old);
+  const Placement have = settled(old);
+  if (have.spread == want.spread && have.dim == want.dim && have.tokens == want.tokens) return made.partial() ? sum(old, by) : mapped(old);
+  if (have.replicated() && want.sharded()) return slice(made.partial() ? sum(old, by) : mapped(old), want, by);
+  SGSIM_CHECK(have.sharded() && !want.partial(), old_.node(old.node).name + " is " + to_text(have) + " and wanted " + to_text(want));
+  const ValueRef value = have.tokens ? gather(old, by) : all_gather(mapped(old), have.dim, by);
   return want.sharded() ? slice(value, want, by) : value;
 }
 
@@ -46,7 +52,7 @@ ValueRef Rewriter::gather(ValueRef old, const Node& by) {
   std::vector<ValueRef> path = {old};
   while (is_look(old_.node(path.back().node))) {
     const ValueRef source = looked_at(old_.node(path.back().node));
-    const Placement placement = plan_.of(source);
+    const Placement placement = settled(source);
     if (!placement.sharded() || !placement.tokens) break;
     path.push_back(source);
   }
@@ -62,37 +68,53 @@ ValueRef Rewriter::gather(ValueRef old, const Node& by) {
   if (done != collected_.end() && type(done->second).shape == old_.type(point).shape) {
     gathered = done->second;
   } else {
-    gathered = all_gather(mapped(point), plan_.of(point).dim, by);
+    gathered = all_gather(provide(point, settled(point), by), settled(point).dim, by);
     collected_[key] = gathered;
   }
   return repeat(point, old, gathered, whole(), by);
 }
 
-ValueRef Rewriter::sum(ValueRef old, const Placement& want, const Node& by) {
+ValueRef Rewriter::sum(ValueRef old, const Node& by) {
   // The sum is taken where the terms are made, before views and casts.
   ValueRef root = old;
   while (is_look(old_.node(root.node)) && plan_.of(looked_at(old_.node(root.node))).partial()) root = looked_at(old_.node(root.node));
-  const Placement at_root = plan_.of(root);
-  const bool scatter = want.sharded() && want.tokens && at_root.dim >= 0;
-  const Placement placed = scatter ? split(at_root.dim, true, at_root.outer) : whole();
+  const Placement at_root = plan_.of(root), placed = settled(root);
   // A sum of the forward pass is kept for the backward pass; a gathered value is not.
   const Key key{root, placed.spread, placed.tokens, old_.type(root).dtype, old_.node(root.node).phase};
   auto done = collected_.find(key);
   if (done == collected_.end()) {
     const Node& maker = old_.node(root.node);
     const Node& owner = maker.module.valid() && maker.phase == by.phase ? maker : by;
+    std::vector<ValueRef> terms, rest;
+    collect_terms(root, terms, rest);
+    ValueRef value = mapped(terms.front());
+    for (std::size_t i = 1; i < terms.size(); ++i) value = call("aten.add.Tensor", {{value}, {mapped(terms[i])}}, by);
     // Terms that were cast up before they were added are reduced in the type of the products.
-    const DType type_of_sum = old_.type(root).dtype;
+    const DType type_of_sum = type(value).dtype;
     const bool narrow = size_of(at_root.summed) < size_of(type_of_sum) && graph::is_floating(at_root.summed);
-    ValueRef value = narrow ? cast(mapped(root), at_root.summed, owner) : mapped(root);
-    value = scatter ? reduce_scatter(value, at_root.dim, owner) : all_reduce(value, "sum", owner);
-    done = collected_.emplace(key, cast(value, type_of_sum, owner)).first;
+    if (narrow) value = cast(value, at_root.summed, owner);
+    value = placed.sharded() ? reduce_scatter(value, placed.dim, owner) : all_reduce(value, "sum", owner);
+    value = cast(value, type_of_sum, owner);
+    for (ValueRef other : rest) value = call("aten.add.Tensor", {{provide(other, settled(other), by)}, {value}}, by);
+    done = collected_.emplace(key, value).first;
   }
-  const ValueRef value = repeat(root, old, done->second, placed, by);
-  const Placement reached = placed.sharded() ? summed(mesh_, plan_.of(old)) : placed;
-  if (want.spread == reached.spread && want.dim == reached.dim) return value;
-  SGSIM_CHECK(want.sharded() && reached.replicated(), "a sum is wanted " + to_text(want) + " where it is " + to_text(reached));
-  return slice(value, want, by);
+  return repeat(root, old, done->second, placed, by);
+}
+
+void Rewriter::collect_terms(ValueRef old, std::vector<ValueRef>& terms, std::vector<ValueRef>& rest) {
+  if (!plan_.of(old).mixed) {
+    terms.push_back(old);
+    return;
+  }
+  const std::vector<Placement>& wanted = plan_.transfers[old.node.value].wanted;
+  std::size_t next = 0;
+  graph::for_each_input(old_.node(old.node), [&](ValueRef v) {
+    if (wanted[next++].partial()) {
+      collect_terms(v, terms, rest);
+    } else {
+      rest.push_back(v);
+    }
+  });
 }
 
 ValueRef Rewriter::repeat(ValueRef from, ValueRef to, ValueRef value, const Placement& placed, const Node& by) {

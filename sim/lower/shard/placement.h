@@ -21,6 +21,7 @@ struct Placement {
   std::int64_t outer = 1;    // the dimension is [outer, rest] flattened and `rest` is what is divided (batch x sequence)
   bool tokens = false;       // sharded over the sequence (sequence parallel), not over features
   bool vocabulary = false;   // the dimension is the vocabulary, padded
+  bool mixed = false;        // partial: a summed value is already added to the terms
   graph::DType summed = graph::DType::float32;  // partial: type of the products whose sum it is
 
   [[nodiscard]] bool replicated() const { return spread == Spread::replicated; }

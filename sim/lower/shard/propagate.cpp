@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/lower/segment/storage.h"
 
 namespace sgsim::lower::shard {
 namespace {
@@ -17,7 +18,7 @@ using graph::ValueRef;
 
 class Walk {
  public:
-  Walk(const OperatorGraph& graph, const Mesh& mesh) : graph_(graph), mesh_(mesh), plan_{Choices{Weights(graph), {}, {}, false, {}}, {}, {}, {}, {}} {
+  Walk(const OperatorGraph& graph, const Mesh& mesh) : graph_(graph), mesh_(mesh), plan_{Choices{Weights(graph), {}, {}, false, {}, {}}, {}, {}, {}, {}} {
     std::uint32_t values = 0;
     for (const Node& node : graph.nodes) {
       plan_.first.push_back(values);
@@ -25,6 +26,7 @@ class Walk {
     }
     plan_.placements.resize(values);
     plan_.transfers.resize(graph.nodes.size());
+    plan_.choices.trained = segment::depends_on_parameters(graph);
     plan_.choices.readers.assign(graph.nodes.size(), 0);
     for (const Node& node : graph.nodes) graph::for_each_input(node, [&](ValueRef v) { ++plan_.choices.readers[v.node.value]; });
   }

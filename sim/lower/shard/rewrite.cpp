@@ -121,6 +121,7 @@ void Rewriter::rewrite_call(std::uint32_t id) {
   const Node& node = old_.nodes[id];
   const bool look = plan_.choices.weights.parameter({NodeId{id}, 0}).has_value();
   const Transfer& transfer = plan_.transfers[id];
+  if (!transfer.results.empty() && transfer.results[0].mixed) return;  // written where the sum is taken
   switch (transfer.rewrite) {
     case Rewrite::bias_after_sum: mapped({NodeId{id}, 0}) = bias_after_sum(node, transfer); return;
     case Rewrite::parallel_log_softmax: mapped({NodeId{id}, 0}) = parallel_log_softmax(node, transfer); return;

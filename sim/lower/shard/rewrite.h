@@ -28,7 +28,11 @@ class Rewriter {
   /// A value of the old graph as `want` asks, for a reader `by`: as it is, sliced, gathered or summed.
   graph::ValueRef provide(graph::ValueRef old, const Placement& want, const graph::Node& by);
   graph::ValueRef gather(graph::ValueRef old, const graph::Node& by);
-  graph::ValueRef sum(graph::ValueRef old, const Placement& want, const graph::Node& by);
+  graph::ValueRef sum(graph::ValueRef old, const graph::Node& by);
+  /// Where a value lies once it is summed over ranks.
+  [[nodiscard]] Placement settled(graph::ValueRef old) const;
+  /// Sorts what a mixed sum adds into terms still to be summed over ranks and the rest, in order of addition.
+  void collect_terms(graph::ValueRef old, std::vector<graph::ValueRef>& terms, std::vector<graph::ValueRef>& rest);
   graph::ValueRef slice(graph::ValueRef value, const Placement& want, const graph::Node& by);
   /// Repeats the views and casts that lead from `from` to `to` in the old graph on `value`, which stands for `from`.
   graph::ValueRef repeat(graph::ValueRef from, graph::ValueRef to, graph::ValueRef value, const Placement& placed, const graph::Node& by);

@@ -47,6 +47,34 @@ bool read_once(const OperatorGraph& graph, graph::ValueRef v, const Choices& cho
   return false;
 }
 
+/// Adding to a sum over ranks that is still to be taken: the residual stream's gradient and the input gradients of q, k and
+/// v in a model that normalises after the sum. The terms are summed first, then over the ranks, then the rest is added.
+std::optional<Transfer> transfer_mixed(const OperatorGraph& graph, const Node& node, const std::vector<Operand>& operands, const Mesh& mesh,
+                                       const Choices& choices) {
+  if (operator_name(node.target) != "add" || node.phase != graph::Phase::backward || operands.size() != 2 || node.args.size() != 2) return std::nullopt;
+  if (!node.kwargs.empty()) return std::nullopt;
+  const Placement& term = (operands[0].have.partial() ? operands[0] : operands[1]).have;
+  Transfer result;
+  bool waiting = false;
+  for (const Operand& operand : operands) {
+    if (graph.type(operand.value).shape != node.outputs[0].shape) return std::nullopt;
+    const bool once = operand.have.mixed ? choices.readers[operand.value.node.value] == 1 : read_once(graph, operand.value, choices);
+    const bool same = operand.have.dim == term.dim && operand.have.outer == term.outer;
+    if (operand.have.partial() && once && same) {
+      waiting = true;
+      result.wanted.push_back(operand.have);
+      continue;
+    }
+    const Placement settled = operand.have.partial() ? summed(mesh, operand.have) : operand.have;
+    if (settled != summed(mesh, term)) return std::nullopt;
+    result.wanted.push_back(settled);
+  }
+  if (!waiting) return std::nullopt;
+  result.results = {term};
+  result.results[0].mixed = true;
+  return result;
+}
+
 /// A sum over ranks that is not needed yet passes through linear operators. Terms are added only if neither is needed for
 /// itself (the input gradients of q, k and v; not the residual stream and what is added to it).
 std::optional<Transfer> transfer_partial(const OperatorGraph& graph, const Node& node, const std::vector<Operand>& operands, const Mesh& mesh,
@@ -55,7 +83,7 @@ std::optional<Transfer> transfer_partial(const OperatorGraph& graph, const Node&
   const Placement& first = operands.front().have;
   for (const Operand& operand : operands) {
     if (operands.size() > 1 && !read_once(graph, operand.value, choices)) return std::nullopt;
-    if (!operand.have.partial() || operand.have.dim != first.dim || operand.have.outer != first.outer) return std::nullopt;
+    if (!operand.have.partial() || operand.have.mixed || operand.have.dim != first.dim || operand.have.outer != first.outer) return std::nullopt;
     if (graph.type(operand.value).shape.size() != graph.type(operands.front().value).shape.size()) return std::nullopt;
   }
   Transfer result;
@@ -149,6 +177,7 @@ std::optional<Transfer> transfer(const OperatorGraph& graph, NodeId id, const st
   std::vector<Operand> settled = operands;
   if (any_partial) {
     if (auto result = transfer_partial(graph, node, operands, mesh, choices)) return result;
+    if (auto result = transfer_mixed(graph, node, operands, mesh, choices)) return result;
     for (Operand& operand : settled) {
       if (operand.have.partial()) operand.have = summed(mesh, operand.have);
     }

@@ -40,6 +40,7 @@ struct Choices {
   std::set<NodeId> kept_whole;    // products that may not be column-parallel: their result is needed whole
   bool parallel_lookup = false;   // the embedding is divided over the vocabulary
   std::vector<std::uint32_t> readers;  // of each node: operators that read it
+  std::vector<bool> trained;      // by node: depends on a parameter
 };
 
 /// The placement of an operator's results for its operands' placements. Nothing when the operator cannot work on operands

@@ -34,6 +34,9 @@ std::optional<Transfer> transfer_elementwise(const OperatorGraph& graph, const N
     const int own = lined_up(type, target.dim, rank);
     const Placement wanted = own < 0 ? whole() : on(target, own);
     if (operand.have.features() && operand.have != wanted) return std::nullopt;
+    // The residual stream is not cut to fit a divided product; what no gradient flows through (a mask) and weights are.
+    const bool stream = choices.trained[operand.value.node.value] && !choices.weights.parameter(operand.value);
+    if (wanted.features() && !operand.have.features() && stream && node.phase == Phase::forward) return std::nullopt;
     if (wanted.sharded() && !divides(mesh, wanted, type.shape[static_cast<std::size_t>(own)])) return std::nullopt;
     const auto parameter = choices.weights.parameter(operand.value);
     if (parameter && wanted.features() && node.phase == Phase::forward && !choices.weights.decided(*parameter)) {

@@ -166,8 +166,7 @@ TEST_CASE("recomputation repeats the forward kernels, collectives too") {
   }
 }
 
-// Known open: the compiled recomputation still runs the last product of a layer again.
-TEST_CASE("a compiler leaves out of the recomputation what nothing reads", "[!mayfail]") {
+TEST_CASE("a compiler leaves out of the recomputation what nothing reads") {
   lower::Training training = eager();
   training.execution = compile::Execution::compiled;
   const auto graph = small::gpt_model({.layers = 3});
