@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "calibrate/bench/clocks.h"
 #include "sim/core/error.h"
@@ -13,8 +15,11 @@ namespace {
 
 constexpr std::uint64_t kWarmupMark = 1ull << 62;  // belongs to no repetition
 
+constexpr std::uint64_t kFirstProbeMark = 1ull << 60;
+
 struct Timed {
   std::vector<double> samples;
+  std::vector<double> clocks;    // Hz, of each sample; empty without a probe
   std::vector<std::string> kernels;
   std::array<int, 3> grid{0, 0, 0};  // of the first kernel
   AssemblyLosses losses;
@@ -71,6 +76,14 @@ class Runner {
     if (timed.samples.empty()) throw WrongResult{"no activity record came back"};
     m.time = summarize(timed.samples);
     m.drift = drift(timed.samples).value_or(0.0);
+    if (timed.clocks.size() == timed.samples.size()) {
+      std::vector<double> cycles;
+      for (std::size_t i = 0; i < timed.samples.size(); ++i) cycles.push_back(timed.samples[i] * timed.clocks[i]);
+      const Summary summary = summarize(cycles);
+      m.cycles = summary.median;
+      m.cycles_spread = summary.spread;
+      m.sm_clock_mhz = static_cast<int>(median(timed.clocks) * 1e-6 + 0.5);
+    }
     m.lost_runs = static_cast<int>(timed.losses.incomplete_runs);
     m.kernels = std::move(timed.kernels);
     if (task.notes) m.notes = task.notes();
@@ -92,31 +105,69 @@ class Runner {
     task.synchronize();
     const double each = (seams_.clock() - begin) / std::max(1, task.warmups);
     const int runs = task.sustain_seconds > 0.0 ? static_cast<int>(task.sustain_seconds / std::max(each, 1e-5)) + 2 : runs_for(each, effort_);
-    Timed timed = attempt(timing, task, runs);
-    if (task.sustain_seconds > 0.0) timed.samples.erase(timed.samples.begin(), timed.samples.begin() + static_cast<std::ptrdiff_t>(timed.samples.size() / 2));
-    if (static_cast<double>(timed.losses.incomplete_runs) > effort_.lost_share * runs) timed = attempt(timing, task, runs);
+    Timed timed = attempt(timing, task, runs, each);
+    if (task.sustain_seconds > 0.0) {
+      const auto half = static_cast<std::ptrdiff_t>(timed.samples.size() / 2);
+      timed.samples.erase(timed.samples.begin(), timed.samples.begin() + half);
+      if (!timed.clocks.empty()) timed.clocks.erase(timed.clocks.begin(), timed.clocks.begin() + half);
+    }
+    if (static_cast<double>(timed.losses.incomplete_runs) > effort_.lost_share * runs) timed = attempt(timing, task, runs, each);
     return timed;
   }
 
-  Timed attempt(const DeviceTimed& timing, const Task& task, int runs) {
+  static void sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+  /// `each`: seconds of a repetition, about.
+  Timed attempt(const DeviceTimed& timing, const Task& task, int runs, double each) {
     (void)seams_.activities.collect();  // the check's and the warm-ups' records
+    const double rest_ratio = task.sustain_seconds > 0.0 ? 0.0 : effort_.rest_ratio;
+    double burst = each * (task.warmups + 1);
     const std::uint64_t first = next_mark_;
     next_mark_ += static_cast<std::uint64_t>(runs);
+    const bool probed = task.probe && seams_.probe.cycles > 0.0;
     for (int r = 0; r < runs; ++r) {
+      if (task.rest_seconds > 0.0) {
+        task.synchronize();
+        sleep(task.rest_seconds);
+      } else if (rest_ratio > 0.0 && burst >= effort_.burst_seconds) {
+        task.synchronize();
+        sleep(burst * rest_ratio);
+        burst = 0.0;
+      }
+      burst += each;
       seams_.activities.set_mark(first + static_cast<std::uint64_t>(r));
       timing.enqueue(r);
+      if (!probed) continue;
+      seams_.activities.set_mark(kFirstProbeMark + static_cast<std::uint64_t>(r));
+      task.probe();
     }
     seams_.activities.clear_mark();
     task.synchronize();
-    const Assembly assembly = assemble(seams_.activities.collect(), first, runs);
+    const ActivityBatch batch = seams_.activities.collect();
+    const Assembly assembly = assemble(batch, first, runs);
     Timed timed;
     timed.losses = assembly.losses;
     for (const Run& run : assembly.runs) timed.samples.push_back(seconds_of(run, timing.reduction));
+    if (probed) timed.clocks = clocks_of(assemble(batch, kFirstProbeMark, runs), assembly, first);
     if (!assembly.runs.empty()) {
       timed.kernels = kernel_names(assembly.runs.back());
       timed.grid = assembly.runs.back().activities.front().grid;
     }
     return timed;
+  }
+
+  /// The clock of each run: the mean of the probes before and behind it. Empty when a probe is missing.
+  std::vector<double> clocks_of(const Assembly& probes, const Assembly& runs, std::uint64_t first) const {
+    std::map<std::uint64_t, double> clock;
+    for (const Run& probe : probes.runs) clock[probe.mark - kFirstProbeMark] = seams_.probe.clock_hz(busy_seconds(probe));
+    std::vector<double> clocks;
+    for (const Run& run : runs.runs) {
+      const std::uint64_t r = run.mark - first;
+      const auto behind = clock.find(r), before = clock.find(r - 1);
+      if (behind == clock.end()) return {};
+      clocks.push_back(before == clock.end() ? behind->second : 0.5 * (behind->second + before->second));
+    }
+    return clocks;
   }
 
   const Effort& effort_;
@@ -163,7 +214,7 @@ RunReport run_points(const std::vector<Key>& points, const std::map<std::string,
       const Task task = group->second(key);
       Measurement m = runner.measure(key, task, report.losses);
       if (const auto state = seams.machine.state(0)) {
-        m.sm_clock_mhz = state->sm_clock_mhz;
+        if (m.sm_clock_mhz == 0) m.sm_clock_mhz = state->sm_clock_mhz;
         states.push_back(*state);
       }
       seams.writer.write(m);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
@@ -16,7 +17,11 @@ namespace sgsim::calibrate {
 /// How much effort a point gets.
 struct Effort {
   int least_runs = 5, most_runs = 40;
-  double target_seconds = 0.012;    // device time of all repetitions of a point, between the two limits
+  double target_seconds = 0.004;    // device time of all repetitions of a point, between the two limits
+  // A GPU that works without a pause reaches its power limit, and its clock then depends on what ran before. So the
+  // repetitions come in bursts with rests between them.
+  double burst_seconds = 0.0015;
+  double rest_ratio = 1.0;          // rest after a burst, as a multiple of it; 0: none
   double most_minutes = 0.0;        // of the whole run; 0: no limit
   double lost_share = 0.2;          // a point with more than this share of lost repetitions is measured once more
 };
@@ -39,12 +44,23 @@ struct Progress {
 };
 using Report = std::function<void(const Progress&)>;
 
+/// A kernel that one thread spins in for a known number of cycles: its duration tells the SM clock at that moment, which a
+/// power limit moves by tens of per cent within milliseconds.
+struct ClockProbe {
+  double cycles = 0.0;           // 0: no probe
+  double overhead_seconds = 0.0; // of its duration beyond the cycles: start and end of a kernel
+  [[nodiscard]] double clock_hz(double duration_seconds) const { return cycles / std::max(1e-9, duration_seconds - overhead_seconds); }
+};
+
+inline constexpr ClockProbe kNoProbe = {};
+
 struct RunSeams {
   ActivitySource& activities;
   MachineSource& machine;
   SamplesWriter& writer;
   Clock clock;
   Report report;
+  const ClockProbe& probe = kNoProbe;  // may be filled in while points are measured
 };
 
 /// Repetitions that reach `effort.target_seconds` at `expected_seconds` each, within the limits.

@@ -48,29 +48,57 @@ void add_grid(std::vector<Key>& points, const Shape& base, const std::vector<std
   }
 }
 
-}  // namespace
-
-std::vector<Key> held_out_attention() {
+/// Random attentions, every second one backward, none of which is among `taken` (whatever its set), which grows.
+std::vector<Key> random_attention(std::uint64_t seed, int count, const char* set, std::set<Key>& taken) {
   std::vector<Key> points;
-  std::set<Key> taken;
-  for (const Key& key : attention_sweep()) taken.insert(key);
-  Draw draw(20260102);
-  constexpr int kCount = 100;
-  while (static_cast<int>(points.size()) < kCount) {
+  Draw draw(seed);
+  while (static_cast<int>(points.size()) < count) {
     Shape s{.batch = draw.log_uniform(1, 16, 1), .heads = draw.log_uniform(4, 64, 4), .kv_heads = 1, .length = draw.log_uniform(256, 16384, 64),
-            .head_dim = draw.one_of(kHeadDims), .causal = draw.uniform() < 0.7, .backward = points.size() % 2 == 1, .set = "held_out"};
+            .head_dim = draw.one_of(kHeadDims), .causal = draw.uniform() < 0.7, .backward = points.size() % 2 == 1, .set = set};
     const std::int64_t group = draw.one_of(std::array<std::int64_t, 4>{1, 1, 4, 8});
     if (s.heads % group != 0) continue;
     s.kv_heads = s.heads / group;
-    Key key = attention(s);
-    Key as_grid = key;
-    as_grid.labels["set"] = "grid";
-    if (fits(s) && !taken.contains(as_grid) && taken.insert(key).second) points.push_back(std::move(key));
+    Key anonymous = attention(s);
+    anonymous.labels["set"] = "";
+    if (fits(s) && taken.insert(anonymous).second) points.push_back(attention(s));
   }
   return points;
 }
 
+std::vector<Key> fixed_attention();
+
+std::set<Key> without_sets(const std::vector<Key>& points) {
+  std::set<Key> keys;
+  for (Key key : points) {
+    key.labels["set"] = "";
+    keys.insert(std::move(key));
+  }
+  return keys;
+}
+
+constexpr std::uint64_t kHeldOutSeed = 20260102, kScatterSeed = 8;
+constexpr int kHeldOutCount = 100, kScatterCount = 240;
+
+}  // namespace
+
+std::vector<Key> held_out_attention() {
+  std::set<Key> taken = without_sets(fixed_attention());
+  return random_attention(kHeldOutSeed, kHeldOutCount, "held_out", taken);
+}
+
 std::vector<Key> attention_sweep() {
+  std::vector<Key> points = fixed_attention();
+  std::set<Key> taken = without_sets(points);
+  taken.merge(without_sets(held_out_attention()));
+  // Lengths that tiles do not divide: the fit of the analytic bound needs them.
+  const std::vector<Key> scatter = random_attention(kScatterSeed, kScatterCount, "scatter", taken);
+  points.insert(points.end(), scatter.begin(), scatter.end());
+  return points;
+}
+
+namespace {
+
+std::vector<Key> fixed_attention() {
   std::vector<Key> points;
   const std::vector<std::int64_t> lengths = {256, 512, 1024, 2048, 4096, 8192, 16384}, batch_heads = {4, 8, 16, 32, 64, 128, 256};
   const std::vector<std::int64_t> few_lengths = {512, 1024, 2048, 4096, 8192}, few_batch_heads = {8, 16, 32, 64, 128};
@@ -100,5 +128,7 @@ std::vector<Key> attention_sweep() {
   }
   return points;
 }
+
+}  // namespace
 
 }  // namespace sgsim::calibrate

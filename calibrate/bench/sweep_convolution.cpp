@@ -42,6 +42,12 @@ std::vector<Key> host_copy_sweep() {
   return points;
 }
 
+std::vector<Key> clock_sweep() {
+  std::vector<Key> points;
+  for (const char* load : {"memory", "training_mix", "matmul"}) points.push_back({.group = "clock", .labels = {{"load", load}}, .sizes = {}});
+  return points;
+}
+
 std::vector<Key> launch_sweep() {
   std::vector<Key> points;
   const auto add = [&](const char* what, std::map<std::string, std::int64_t> sizes = {}) {

@@ -118,7 +118,7 @@ std::vector<Key> matmul_sweep() {
   points.insert(points.end(), scatter.begin(), scatter.end());
   for (const std::int64_t m : {1024, 4096, 8192}) {
     for (const std::int64_t n : {768, 1024, 3072, 4096}) {
-      for (const std::int64_t k : {768, 1024, 4096}) {
+      for (const std::int64_t k : {512, 1024, 4096}) {
         Key key = product("bfloat16", "nt", 1, m, n, k, "bias");
         key.labels["epilogue"] = "bias";
         points.push_back(std::move(key));
@@ -127,10 +127,13 @@ std::vector<Key> matmul_sweep() {
       }
     }
   }
-  // Half a second without a pause: what the power limit leaves of the clock.
+  // Half a second without a pause, and with rests: how the time goes with the clock.
   for (const std::int64_t m : {2048, 8192, 16384}) {
     for (const std::int64_t n : {1024, 4096, 8192}) {
-      for (const std::int64_t k : {1024, 4096, 8192}) points.push_back(product("bfloat16", "nt", 1, m, n, k, "sustained"));
+      for (const std::int64_t k : {1024, 4096, 8192}) {
+        points.push_back(product("bfloat16", "nt", 1, m, n, k, "sustained"));
+        points.push_back(product("bfloat16", "nt", 1, m, n, k, "cool"));
+      }
     }
   }
   return points;

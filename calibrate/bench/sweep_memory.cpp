@@ -30,9 +30,14 @@ Key point(const Kernel& kernel, std::int64_t columns, std::int64_t bytes, const 
 
 constexpr std::int64_t kLeast = 1 << 12, kMost = 1ll << 32;
 
-/// Bytes that a few rows move at least; smaller points would be empty. Pooling: two images.
+/// Bytes that a few rows move at least; smaller points would be empty. Pooling: two images; a transpose: two tiles of rows;
+/// a loss over a vocabulary: a row for each of some 130 SMs, since no training step has fewer.
 std::int64_t least_bytes(const Kernel& kernel, std::int64_t columns) {
-  return std::string(kernel.kind) == "pooling" ? 4 << 20 : std::max<std::int64_t>(kLeast, columns * 16);
+  const std::string kind = kernel.kind;
+  if (kind == "pooling") return 4 << 20;
+  if (kind == "transpose") return columns * 4 * 128;
+  if (kind == "cross_entropy") return columns * 2 * 132;
+  return std::max<std::int64_t>(kLeast, columns * 16);
 }
 
 }  // namespace

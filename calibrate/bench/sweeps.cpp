@@ -25,6 +25,7 @@ std::vector<Key> sweep_of(const std::string& group, bool held_out, int gpus) {
   if (group == "convolution") return convolution_sweep();
   if (group == "host_copy") return host_copy_sweep();
   if (group == "launch") return launch_sweep();
+  if (group == "clock") return clock_sweep();
   if (group == "interference") return interference_sweep(gpus);
   throw InternalError("no sweep for group " + group);
 }
@@ -34,7 +35,7 @@ std::vector<Key> sweep_of(const std::string& group, bool held_out, int gpus) {
 const std::vector<std::string>& group_names() {
   // Host costs first: before CUPTI is attached and before anything compiles beside them. Attention and convolutions late
   // among the kernels: their plans are compiled in the background meanwhile.
-  static const std::vector<std::string> names = {"launch", "host_copy", "matmul", "memory", "attention", "convolution", "collective", "interference"};
+  static const std::vector<std::string> names = {"launch", "host_copy", "matmul", "memory", "attention", "convolution", "clock", "collective", "interference"};
   return names;
 }
 

@@ -14,6 +14,7 @@ namespace sgsim::calibrate {
 [[nodiscard]] std::vector<Key> convolution_sweep();
 [[nodiscard]] std::vector<Key> host_copy_sweep();
 [[nodiscard]] std::vector<Key> launch_sweep();
+[[nodiscard]] std::vector<Key> clock_sweep();
 /// `gpus`: local GPUs to use; 1 gives the one-rank points only.
 [[nodiscard]] std::vector<Key> collective_sweep(int gpus);
 [[nodiscard]] std::vector<Key> interference_sweep(int gpus);

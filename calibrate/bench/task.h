@@ -47,8 +47,10 @@ struct Task {
   std::variant<DeviceTimed, SelfTimed> timing;
   std::function<void()> synchronize = {};
   std::function<Check()> check = {};          // empty: nothing to check (a cost of the host)
-  int warmups = 3;
+  int warmups = 2;
   double sustain_seconds = 0.0;               // > 0: repeat for this long; the second half counts
+  double rest_seconds = 0.0;                  // > 0: idle this long before each repetition, so that the GPU stays cool
+  std::function<void()> probe = {};           // launches the clock probe (runner.h) behind a repetition; empty: none
   std::function<std::map<std::string, std::string>()> notes = {};  // read after the measurement; may be empty
   std::shared_ptr<void> holds = {};           // what the functions refer to
 };

@@ -84,7 +84,8 @@ int run_command(const RunFlags& flags) {
   const std::unique_ptr<ActivitySource> activities = make_cupti_source();
   const std::unique_ptr<MachineSource> machine_source = make_machine_source();
   Context context(pool_bytes());
-  const std::map<std::string, Prepare> cases = all_cases(context, to_come, gpus, *activities);
+  ClockProbe probe;
+  const std::map<std::string, Prepare> cases = all_cases(context, to_come, gpus, *activities, probe);
   Machine machine = machine_source->describe();
   machine.libraries.merge(library_versions(context));
   print_machine(machine);
@@ -94,7 +95,7 @@ int run_command(const RunFlags& flags) {
   warm_up(context);
   Printer printer(flags.verbose);
   const RunReport report = run_points(points, cases, known, {.most_minutes = flags.minutes},
-                                      {.activities = *activities, .machine = *machine_source, .writer = writer, .clock = clock_seconds, .report = std::ref(printer)});
+                                      {.activities = *activities, .machine = *machine_source, .writer = writer, .clock = clock_seconds, .report = std::ref(printer), .probe = probe});
   if (machine.topology_xml = nccl_topology_xml(); !machine.topology_xml.empty()) writer.write(machine, flags.command);
   fmt::print("measured {}, waived {}, failed {}, kept {}, left {}\n", report.measured, report.waived, report.failed, report.kept, report.left);
   fmt::print("activity records: {} dropped, {} without a mark, {} incomplete repetitions{}\n", report.losses.dropped, report.losses.unmarked, report.losses.incomplete_runs,

@@ -69,6 +69,7 @@ void fit_attentions(cost::Profile& p, const Samples& samples, const std::string&
   for (const auto& [key, m] : samples.measured) {
     if (key.group != "attention" || !key.is("kernel", "flash")) continue;
     const auto work = std::get<graph::Attention>(*work_of(key));
+    if (!is_held_out(key) && !key.is("set", "grid")) continue;
     (is_held_out(key) ? held_out : rows)[table_of(work)].push_back({.work = work, .us = m.time.median * 1e6, .calls = m.time.count});
   }
   if (rows.empty()) return;

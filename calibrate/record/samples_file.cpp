@@ -45,7 +45,7 @@ json write_measurement(const Measurement& m) {
           {"time", {{"count", m.time.count}, {"outliers", m.time.outliers}, {"median_s", m.time.median}, {"spread_s", m.time.spread},
                     {"least_s", m.time.least}, {"greatest_s", m.time.greatest}}},
           {"warmups", m.warmups}, {"check_error", m.check_error}, {"check_tolerance", m.check_tolerance}, {"drift", m.drift},
-          {"lost_runs", m.lost_runs}, {"sm_clock_mhz", m.sm_clock_mhz}, {"kernels", m.kernels}, {"notes", m.notes}};
+          {"lost_runs", m.lost_runs}, {"sm_clock_mhz", m.sm_clock_mhz}, {"cycles", m.cycles}, {"cycles_spread", m.cycles_spread}, {"kernels", m.kernels}, {"notes", m.notes}};
 }
 
 Measurement read_measurement(const json& j) {
@@ -54,7 +54,7 @@ Measurement read_measurement(const json& j) {
           .time = {.count = t.at("count"), .outliers = t.at("outliers"), .median = t.at("median_s"), .spread = t.at("spread_s"),
                    .least = t.at("least_s"), .greatest = t.at("greatest_s")},
           .warmups = j.at("warmups"), .check_error = j.at("check_error"), .check_tolerance = j.at("check_tolerance"),
-          .drift = j.at("drift"), .lost_runs = j.at("lost_runs"), .sm_clock_mhz = j.at("sm_clock_mhz"), .kernels = j.at("kernels"),
+          .drift = j.at("drift"), .lost_runs = j.at("lost_runs"), .sm_clock_mhz = j.at("sm_clock_mhz"), .cycles = j.at("cycles"), .cycles_spread = j.at("cycles_spread"), .kernels = j.at("kernels"),
           .notes = j.at("notes")};
 }
 

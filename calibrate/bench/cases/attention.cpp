@@ -68,6 +68,7 @@ Task prepare_attention(Context& c, PlanWorkshop& workshop, const Key& key) {
   return {.timing = DeviceTimed{[operands, &c](int) { operands->run(c); }},
           .synchronize = c.synchronizer(),
           .check = [operands, &c] { return check_attention(c, *operands); },
+          .probe = c.probe(),
           .holds = operands};
 }
 

@@ -81,6 +81,7 @@ Task prepare_unfused_attention(Context& c, const Key& key) {
                 const auto bf16 = [](const char* data) { return reinterpret_cast<const __nv_bfloat16*>(data); };
                 return Check{sampled_error(c, Expected{bf16(s->q), bf16(s->k), bf16(s->v), bf16(s->out), s->length, s->head_dim}, count, 96), 2e-2};
               },
+          .probe = c.probe(),
           .holds = s};
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "calibrate/bench/cases/context.h"
+#include "calibrate/bench/runner.h"
 #include "calibrate/bench/task.h"
 #include "calibrate/device/machine.h"
 
@@ -47,7 +48,8 @@ class InterferenceRig;
 [[nodiscard]] Task prepare_interference(InterferenceRig& rig, Collectives& collectives, ActivitySource& activities, const Key& key);
 
 /// All groups that one process with these GPUs can measure. `points` are those to come, for the workshop.
-[[nodiscard]] std::map<std::string, Prepare> all_cases(Context& context, const std::vector<Key>& points, int gpus, ActivitySource& activities);
+/// `probe` is filled in when the first point that needs it is prepared: it wants activity records.
+[[nodiscard]] std::map<std::string, Prepare> all_cases(Context& context, const std::vector<Key>& points, int gpus, ActivitySource& activities, ClockProbe& probe);
 
 /// Versions of the libraries in use: "cublas", "cudnn", "nccl", "cupti".
 [[nodiscard]] std::map<std::string, std::string> library_versions(const Context& context);

@@ -36,6 +36,10 @@ class Pool {
   std::size_t used_ = 0;
 };
 
+/// Cycles that the clock probe spins: long beside a kernel's start and end, short beside what moves the clock.
+inline constexpr std::int64_t kProbeCycles = 20000;
+void launch_clock_probe(std::int64_t cycles, cudaStream_t stream);
+
 /// Everything that the cases of one GPU share.
 struct Context {
   explicit Context(std::size_t pool_bytes);
@@ -49,6 +53,10 @@ struct Context {
 
   [[nodiscard]] std::function<void()> synchronizer() {
     return [this] { stream.synchronize(); };
+  }
+  /// Launches the clock probe on the stream.
+  [[nodiscard]] std::function<void()> probe() {
+    return [this] { launch_clock_probe(kProbeCycles, stream.get()); };
   }
 };
 

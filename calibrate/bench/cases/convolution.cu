@@ -99,7 +99,7 @@ Task prepare_convolution(Context& c, PlanWorkshop& workshop, const Key& key) {
   o->w = random(o->g.out * o->g.kernel * o->g.kernel * o->g.in, o->w_count);
   o->y = random(o->g.batch * o->g.out_size * o->g.out_size * o->g.out, o->y_count);
   o->workspace = c.pool.take(o->convolution->plan->workspace_bytes() + 256);
-  return {.timing = DeviceTimed{[o, &c](int) { o->run(c); }}, .synchronize = c.synchronizer(), .check = [o, &c] { return check_convolution(c, *o); }, .holds = o};
+  return {.timing = DeviceTimed{[o, &c](int) { o->run(c); }}, .synchronize = c.synchronizer(), .check = [o, &c] { return check_convolution(c, *o); }, .probe = c.probe(), .holds = o};
 }
 
 }  // namespace sgsim::calibrate

@@ -5,7 +5,7 @@
 namespace sgsim::calibrate {
 namespace {
 
-constexpr int kThreads = 1024;
+constexpr int kThreads = 512;
 
 __global__ void forward_kernel(const Pack* logits, const std::int64_t* target, float2* loss_and_lse, int packs) {
   const Pack* row = logits + static_cast<std::int64_t>(blockIdx.x) * packs;

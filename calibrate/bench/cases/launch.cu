@@ -10,7 +10,7 @@
 namespace sgsim::calibrate {
 namespace {
 
-using Samples = std::vector<double>;
+using Times = std::vector<double>;
 
 __global__ void empty_kernel() {}
 __global__ void flag_kernel(volatile int* flag, int value) { *flag = value; }
@@ -35,8 +35,8 @@ constexpr int kRepeats = 25;
 
 /// Seconds a call, over batches of calls that run on an idle device.
 template <class Call>
-Samples host_cost(Context& c, Call&& call, int batch = kBatch, int repeats = kRepeats) {
-  Samples samples;
+Times host_cost(Context& c, Call&& call, int batch = kBatch, int repeats = kRepeats) {
+  Times samples;
   for (int r = 0; r < repeats + 2; ++r) {
     c.stream.synchronize();
     const double begin = now();
@@ -50,9 +50,9 @@ Samples host_cost(Context& c, Call&& call, int batch = kBatch, int repeats = kRe
 
 /// Device seconds of what `enqueue()` queues, everything queued before the first of it starts.
 template <class Enqueue>
-Samples device_cost(Context& c, Enqueue&& enqueue, double hold_seconds, double divide_by, int repeats = kRepeats) {
+Times device_cost(Context& c, Enqueue&& enqueue, double hold_seconds, double divide_by, int repeats = kRepeats) {
   const Event begin, end;
-  Samples samples;
+  Times samples;
   for (int r = 0; r < repeats + 2; ++r) {
     hold_kernel<<<1, 1, 0, c.stream.get()>>>(static_cast<std::uint64_t>(hold_seconds * 1e9));
     begin.record(c.stream.get());
@@ -68,10 +68,10 @@ void launch_empty(Context& c) { empty_kernel<<<1, 32, 0, c.stream.get()>>>(); }
 
 /// From the host's call until a kernel's write is seen by the host, which polls: launch, start, and one PCIe write.
 template <class Launch>
-Samples latency(Context& c, Launch&& launch) {
+Times latency(Context& c, Launch&& launch) {
   const PinnedBuffer memory(sizeof(int));
   auto* flag = static_cast<volatile int*>(memory.data());
-  Samples samples;
+  Times samples;
   for (int r = 1; r <= kRepeats * 4; ++r) {
     c.stream.synchronize();
     *flag = 0;
@@ -86,22 +86,22 @@ Samples latency(Context& c, Launch&& launch) {
 }
 
 template <int number>
-void first_launch(Context& c, Samples& samples) {
+void first_launch(Context& c, Times& samples) {
   c.stream.synchronize();
   const double begin = now();
   unused_kernel<number><<<1, 1, 0, c.stream.get()>>>(nullptr);
   samples.push_back(now() - begin);
 }
 template <int... numbers>
-Samples first_launches(Context& c, std::integer_sequence<int, numbers...>) {
-  Samples samples;
+Times first_launches(Context& c, std::integer_sequence<int, numbers...>) {
+  Times samples;
   (first_launch<numbers>(c, samples), ...);
   c.stream.synchronize();
   return samples;
 }
 
 /// Compilation of a small kernel from PTX by the driver; a new constant each time, so that no cache knows it.
-Samples jit() {
+Times jit() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (driver == nullptr) throw Waived{"libcuda.so.1 cannot be loaded"};
   using Load = int (*)(void**, const void*);
@@ -109,7 +109,7 @@ Samples jit() {
   const auto load = reinterpret_cast<Load>(dlsym(driver, "cuModuleLoadData"));
   const auto unload = reinterpret_cast<Unload>(dlsym(driver, "cuModuleUnload"));
   if (load == nullptr || unload == nullptr) throw Waived{"the driver has no cuModuleLoadData"};
-  Samples samples;
+  Times samples;
   for (int r = 0; r < 12; ++r) {
     const auto unique = static_cast<unsigned>(std::chrono::steady_clock::now().time_since_epoch().count());
     const std::string ptx = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {\n .reg .u64 %a; .reg .u32 %v;\n"
@@ -124,19 +124,19 @@ Samples jit() {
 }
 
 /// Gaps between kernels that wait in one stream, or their own durations, from activity records.
-Samples gaps(Context& c, ActivitySource& activities, bool durations) {
+Times gaps(Context& c, ActivitySource& activities, bool durations) {
   (void)activities.collect();
   hold_kernel<<<1, 1, 0, c.stream.get()>>>(4'000'000);
   for (int i = 0; i < kBatch; ++i) launch_empty(c);
   c.stream.synchronize();
   std::vector<Activity> kernels = activities.collect().activities;
   std::sort(kernels.begin(), kernels.end(), [](const Activity& a, const Activity& b) { return a.start_ns < b.start_ns; });
-  Samples samples;
+  Times samples;
   for (std::size_t i = 2; i < kernels.size(); ++i) samples.push_back(static_cast<double>(durations ? kernels[i].end_ns - kernels[i].start_ns : kernels[i].start_ns - kernels[i - 1].end_ns) * 1e-9);
   return samples;
 }
 
-Samples across_streams(Context& c) {
+Times across_streams(Context& c) {
   const Stream other;
   const Event there, back;
   constexpr int kHops = 100;
@@ -155,7 +155,7 @@ Samples across_streams(Context& c) {
       5e-3, 2.0 * kHops);
 }
 
-Samples measure_graph(Context& c, const std::string& what, int nodes) {
+Times measure_graph(Context& c, const std::string& what, int nodes) {
   const PinnedBuffer memory(sizeof(int));
   auto* flag = static_cast<volatile int*>(memory.data());
   const auto body = [&] {
@@ -165,7 +165,7 @@ Samples measure_graph(Context& c, const std::string& what, int nodes) {
   const Graph graph = capture(c.stream.get(), body);
   const int repeats = nodes > 1000 ? 8 : kRepeats;
   if (what == "graph_instantiate" || what == "graph_first_launch") {
-    Samples samples;
+    Times samples;
     for (int r = 0; r < repeats; ++r) {
       double begin = now();
       const GraphExec exec = graph.instantiate();
@@ -182,7 +182,7 @@ Samples measure_graph(Context& c, const std::string& what, int nodes) {
   c.stream.synchronize();
   if (what == "graph_enqueue") return host_cost(c, [&] { exec.launch(c.stream.get()); }, nodes > 200 ? 2 : 20, repeats);
   if (what == "graph_latency") {
-    Samples samples;
+    Times samples;
     for (int r = 0; r < repeats; ++r) {
       c.stream.synchronize();
       *flag = 0;
@@ -198,7 +198,7 @@ Samples measure_graph(Context& c, const std::string& what, int nodes) {
   return device_cost(c, [&] { exec.launch(c.stream.get()); }, 2e-3, nodes, repeats);
 }
 
-Samples measure(Context& c, ActivitySource& activities, const std::string& what, int nodes) {
+Times measure(Context& c, ActivitySource& activities, const std::string& what, int nodes) {
   if (what.rfind("graph_", 0) == 0) return measure_graph(c, what, nodes);
   if (what == "kernel_enqueue") return host_cost(c, [&] { launch_empty(c); });
   if (what == "kernel_latency") return latency(c, [&](int* flag) { flag_kernel<<<1, 1, 0, c.stream.get()>>>(flag, 1); });
@@ -229,7 +229,7 @@ Task prepare_launch(Context& c, ActivitySource& activities, const Key& key) {
   const int nodes = it == key.sizes.end() ? 0 : static_cast<int>(it->second);
   return {.timing = SelfTimed{.measure =
                                   [&c, &activities, what, nodes] {
-                                    Samples samples = measure(c, activities, what, nodes);
+                                    Times samples = measure(c, activities, what, nodes);
                                     check_launch("launch");
                                     return samples;
                                   },

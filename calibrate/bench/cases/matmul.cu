@@ -95,6 +95,8 @@ Task prepare_matmul(Context& c, const Key& key) {
           .synchronize = c.synchronizer(),
           .check = [operands, &c] { return check_product(c, *operands); },
           .sustain_seconds = key.is("set", "sustained") ? 0.5 : 0.0,
+          .rest_seconds = key.is("set", "cool") ? 0.02 : 0.0,
+          .probe = c.probe(),
           .holds = operands};
 }
 

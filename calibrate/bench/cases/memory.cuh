@@ -46,8 +46,11 @@ struct Rows {
   const double elements = static_cast<double>(key.size("bytes")) / bytes_per_element;
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(elements / 1024.0 + 0.5)) * 1024;
 }
-/// Threads of a block that takes one row, a pack a thread and turn.
-[[nodiscard]] inline int row_threads(std::int64_t columns) { return static_cast<int>(std::clamp<std::int64_t>((columns / kPack + 31) / 32 * 32, 32, 1024)); }
+/// Threads of a block that takes one row: four packs each, so that many rows are in flight on an SM.
+constexpr int kRowPacks = 4;
+[[nodiscard]] inline int row_threads(std::int64_t columns) {
+  return static_cast<int>(std::clamp<std::int64_t>((columns / (kPack * kRowPacks) + 31) / 32 * 32, 32, 1024));
+}
 
 /// One operand in every set of a rotation.
 struct Rotated {
@@ -82,6 +85,7 @@ template <class State, class Launch, class CheckResult>
                 check_launch("start a kernel");
                 return check(*state);
               },
+          .probe = c.probe(),
           .notes = [bytes] { return std::map<std::string, std::string>{{"bytes_moved", std::to_string(static_cast<std::int64_t>(bytes))}}; },
           .holds = state};
 }

@@ -5,7 +5,6 @@
 namespace sgsim::calibrate {
 namespace {
 
-constexpr int kMostPacks = 2;
 constexpr float kEpsilon = 1e-5F;
 enum class Norm { layer, rms };
 
@@ -13,10 +12,10 @@ template <Norm norm>
 __global__ void norm_kernel(const Pack* in, const Pack* weight, Pack* out, int packs) {
   const Pack* row = in + static_cast<std::int64_t>(blockIdx.x) * packs;
   const float columns = static_cast<float>(packs) * 8.0F;
-  float x[kMostPacks][8];
+  float x[kRowPacks][8];
   float sum = 0.0F;
 #pragma unroll
-  for (int p = 0; p < kMostPacks; ++p) {
+  for (int p = 0; p < kRowPacks; ++p) {
     const int i = static_cast<int>(threadIdx.x) + p * static_cast<int>(blockDim.x);
     if (i >= packs) break;
     const Pack pack = row[i];
@@ -26,14 +25,14 @@ __global__ void norm_kernel(const Pack* in, const Pack* weight, Pack* out, int p
   const float mean = norm == Norm::layer ? block_reduce(sum, 0.0F, add) / columns : 0.0F;
   float squares = 0.0F;
 #pragma unroll
-  for (int p = 0; p < kMostPacks; ++p) {
+  for (int p = 0; p < kRowPacks; ++p) {
     if (static_cast<int>(threadIdx.x) + p * static_cast<int>(blockDim.x) >= packs) break;
 #pragma unroll
     for (int e = 0; e < 8; ++e) squares += (x[p][e] - mean) * (x[p][e] - mean);
   }
   const float scale = rsqrtf(block_reduce(squares, 0.0F, add) / columns + kEpsilon);
 #pragma unroll
-  for (int p = 0; p < kMostPacks; ++p) {
+  for (int p = 0; p < kRowPacks; ++p) {
     const int i = static_cast<int>(threadIdx.x) + p * static_cast<int>(blockDim.x);
     if (i >= packs) break;
     const Pack w = weight[i];
@@ -48,10 +47,10 @@ __global__ void norm_kernel(const Pack* in, const Pack* weight, Pack* out, int p
 __global__ void rms_backward_kernel(const Pack* in, const Pack* gradient, const Pack* weight, Pack* out, int packs) {
   const std::int64_t base = static_cast<std::int64_t>(blockIdx.x) * packs;
   const float columns = static_cast<float>(packs) * 8.0F;
-  float x[kMostPacks][8], g[kMostPacks][8];
+  float x[kRowPacks][8], g[kRowPacks][8];
   float squares = 0.0F, product = 0.0F;
 #pragma unroll
-  for (int p = 0; p < kMostPacks; ++p) {
+  for (int p = 0; p < kRowPacks; ++p) {
     const int i = static_cast<int>(threadIdx.x) + p * static_cast<int>(blockDim.x);
     if (i >= packs) break;
     const Pack a = in[base + i], b = gradient[base + i], w = weight[i];
@@ -66,7 +65,7 @@ __global__ void rms_backward_kernel(const Pack* in, const Pack* gradient, const 
   const float r = rsqrtf(block_reduce(squares, 0.0F, add) / columns + kEpsilon);
   const float mean = block_reduce(product, 0.0F, add) / columns;
 #pragma unroll
-  for (int p = 0; p < kMostPacks; ++p) {
+  for (int p = 0; p < kRowPacks; ++p) {
     const int i = static_cast<int>(threadIdx.x) + p * static_cast<int>(blockDim.x);
     if (i >= packs) break;
     Pack pack;
@@ -112,7 +111,7 @@ std::optional<Task> make_norm(Context& c, const Key& key) {
   const double each = backward ? 6.0 : 4.0;
   auto s = std::make_shared<State>();
   s->rows = rows_for(key, each);
-  SGSIM_CHECK(s->rows.columns <= 1024 * kPack * kMostPacks && s->rows.columns % kPack == 0, "a row fits the block's registers");
+  SGSIM_CHECK(s->rows.columns <= 1024 * kPack * kRowPacks && s->rows.columns % kPack == 0, "a row fits the block's registers");
   const Rotation rotation(c, s->rows.elements() * static_cast<std::size_t>(each));
   s->in = random_rotated(c, rotation, s->rows.elements(), Element::bfloat16);
   if (backward) s->gradient = random_rotated(c, rotation, s->rows.elements(), Element::bfloat16);

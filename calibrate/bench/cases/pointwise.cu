@@ -6,7 +6,8 @@ namespace {
 
 constexpr int kThreads = 256, kTurns = 4;
 
-__device__ float gelu(float x) { return 0.5F * x * (1.0F + tanhf(0.7978845608F * (x + 0.044715F * x * x * x))); }
+// (1 + tanh(u)) / 2 is 1 / (1 + exp(-2u)).
+__device__ float gelu(float x) { return __fdividef(x, 1.0F + __expf(-1.5957691216F * (x + 0.044715F * x * x * x))); }
 
 template <bool two>
 __global__ void pointwise_kernel(const Pack* a, const Pack* b, Pack* out, std::int64_t packs) {

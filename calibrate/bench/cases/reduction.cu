@@ -17,22 +17,26 @@ __global__ void row_sum_kernel(const Pack* in, float* out, int packs) {
   if (threadIdx.x == 0) out[blockIdx.x] = sum;
 }
 
-constexpr int kSliceRows = 64;
-
-__global__ void column_sum_kernel(const Pack* in, float* out, std::int64_t rows, int packs) {
+__global__ void column_sum_kernel(const Pack* in, float* out, std::int64_t rows, int packs, std::int64_t slice_rows) {
   const int pack = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (pack >= packs) return;
   float sum[8] = {};
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.y) * kSliceRows;
-  const std::int64_t last = min(first + kSliceRows, rows);
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.y) * slice_rows;
+  const std::int64_t last = min(first + slice_rows, rows);
 #pragma unroll 8
   for (std::int64_t r = first; r < last; ++r) {
     const Pack p = in[r * packs + pack];
 #pragma unroll
     for (int e = 0; e < 8; ++e) sum[e] += __bfloat162float(p.v[e]);
   }
+  float* result = out + pack * 8;
+#if __CUDA_ARCH__ >= 900
+  atomicAdd(reinterpret_cast<float4*>(result), make_float4(sum[0], sum[1], sum[2], sum[3]));
+  atomicAdd(reinterpret_cast<float4*>(result) + 1, make_float4(sum[4], sum[5], sum[6], sum[7]));
+#else
 #pragma unroll
-  for (int e = 0; e < 8; ++e) atomicAdd(out + pack * 8 + e, sum[e]);
+  for (int e = 0; e < 8; ++e) atomicAdd(result + e, sum[e]);
+#endif
 }
 
 struct Expected {
@@ -73,8 +77,11 @@ std::optional<Task> make_reduction(Context& c, const Key& key) {
     if (of_rows) {
       row_sum_kernel<<<static_cast<unsigned>(st.rows.rows), row_threads(st.rows.columns), 0, stream>>>(st.in.set<const Pack>(set), st.out, packs);
     } else {
-      const dim3 grid(static_cast<unsigned>((packs + 127) / 128), static_cast<unsigned>((st.rows.rows + kSliceRows - 1) / kSliceRows));
-      column_sum_kernel<<<grid, 128, 0, stream>>>(st.in.set<const Pack>(set), st.out, st.rows.rows, packs);
+      // At most 128 slices: enough blocks for every SM, and few atomics that meet in a result.
+      const auto across = static_cast<unsigned>((packs + 127) / 128);
+      const std::int64_t slice_rows = std::max<std::int64_t>(16, (st.rows.rows + 127) / 128);
+      const dim3 grid(across, static_cast<unsigned>((st.rows.rows + slice_rows - 1) / slice_rows));
+      column_sum_kernel<<<grid, 128, 0, stream>>>(st.in.set<const Pack>(set), st.out, st.rows.rows, packs, slice_rows);
     }
   };
   const auto check = [of_rows, results, &c](const State& st) {

@@ -4,15 +4,14 @@
 namespace sgsim::calibrate {
 namespace {
 
-constexpr int kMostPacks = 2;  // a thread: rows of up to 1024 * 8 * 2 elements
 
 __global__ void softmax_kernel(const Pack* in, Pack* out, int packs) {
   const Pack* row = in + static_cast<std::int64_t>(blockIdx.x) * packs;
   Pack* result = out + static_cast<std::int64_t>(blockIdx.x) * packs;
-  float x[kMostPacks][8];
+  float x[kRowPacks][8];
   float largest = -INFINITY;
 #pragma unroll
-  for (int p = 0; p < kMostPacks; ++p) {
+  for (int p = 0; p < kRowPacks; ++p) {
     const int i = static_cast<int>(threadIdx.x) + p * static_cast<int>(blockDim.x);
     if (i >= packs) break;
     const Pack pack = row[i];
@@ -22,14 +21,14 @@ __global__ void softmax_kernel(const Pack* in, Pack* out, int packs) {
   largest = block_reduce(largest, -INFINITY, fmaxf);
   float sum = 0.0F;
 #pragma unroll
-  for (int p = 0; p < kMostPacks; ++p) {
+  for (int p = 0; p < kRowPacks; ++p) {
     if (static_cast<int>(threadIdx.x) + p * static_cast<int>(blockDim.x) >= packs) break;
 #pragma unroll
     for (int e = 0; e < 8; ++e) sum += x[p][e] = __expf(x[p][e] - largest);
   }
   const float scale = 1.0F / block_reduce(sum, 0.0F, add);
 #pragma unroll
-  for (int p = 0; p < kMostPacks; ++p) {
+  for (int p = 0; p < kRowPacks; ++p) {
     const int i = static_cast<int>(threadIdx.x) + p * static_cast<int>(blockDim.x);
     if (i >= packs) break;
     Pack pack;
@@ -61,7 +60,7 @@ std::optional<Task> make_softmax(Context& c, const Key& key) {
   if (!key.is("kind", "softmax")) return std::nullopt;
   auto s = std::make_shared<State>();
   s->rows = rows_for(key, 4.0);
-  SGSIM_CHECK(s->rows.columns <= 1024 * kPack * kMostPacks && s->rows.columns % kPack == 0, "a row fits the block's registers");
+  SGSIM_CHECK(s->rows.columns <= 1024 * kPack * kRowPacks && s->rows.columns % kPack == 0, "a row fits the block's registers");
   const Rotation rotation(c, s->rows.elements() * 4);
   s->in = random_rotated(c, rotation, s->rows.elements(), Element::bfloat16);
   s->out = take_rotated(c, rotation, s->rows.elements() * 2);

@@ -45,7 +45,7 @@ std::optional<Task> make_transpose(Context& c, const Key& key) {
   if (!key.is("kind", "transpose")) return std::nullopt;
   auto s = std::make_shared<State>();
   s->rows = rows_for(key, 4.0);
-  s->rows.rows = std::max<std::int64_t>(2, s->rows.rows / 2 * 2);
+  s->rows.rows = std::max<std::int64_t>(kTile, (s->rows.rows + kTile / 2) / kTile * kTile);  // aligned rows, as models have
   const Rotation rotation(c, s->rows.elements() * 4);
   s->in = random_rotated(c, rotation, s->rows.elements(), Element::bfloat16);
   s->out = take_rotated(c, rotation, s->rows.elements() * 2);

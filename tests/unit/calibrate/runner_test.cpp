@@ -58,8 +58,12 @@ struct Fixture {
   double seconds = 0.0;
   std::vector<std::string> lines;
   Effort effort;
+  ClockProbe probe;
 
-  Fixture() { std::filesystem::remove(path); }
+  Fixture() {
+    std::filesystem::remove(path);
+    effort.rest_ratio = 0.0;  // tests do not sleep
+  }
   ~Fixture() { std::filesystem::remove(path); }
 
   RunReport run(const std::vector<Key>& points, const Prepare& prepare) {
@@ -67,7 +71,7 @@ struct Fixture {
     SamplesWriter writer(path);
     return run_points(points, {{"fake", prepare}}, known, effort,
                       {.activities = activities, .machine = machine, .writer = writer, .clock = [this] { return seconds += 0.001; },
-                       .report = [this](const Progress& p) { lines.push_back(p.last); }});
+                       .report = [this](const Progress& p) { lines.push_back(p.last); }, .probe = probe});
   }
   Task task(std::int64_t duration_ns, double error = 0.0) {
     return {.timing = DeviceTimed{[this, duration_ns](int) { activities.launch(duration_ns); }}, .synchronize = [] {}, .check = [error] { return Check{error, 0.01}; }, .holds = nullptr};
@@ -158,6 +162,30 @@ TEST_CASE("a machine that is gone ends the run, after the points before were kep
   };
   CHECK_THROWS_AS(f.run({key(1), key(2), key(3), key(4), key(5)}, prepare), EnvironmentError);
   CHECK(load_samples(f.path).measured.size() == 1);
+}
+
+TEST_CASE("a probe behind each repetition tells its clock, and cycles instead of time") {
+  // The clock falls from 2 GHz to 1 GHz half way: the kernel of 2,000 cycles takes 1 us, then 2 us; its cycles stay. The
+  // probe spins 20,000 cycles and takes 500 ns to start and end.
+  Fixture f;
+  int launched = 0;
+  double clock = 2e9;
+  const Prepare prepare = [&](const Key&) -> Task {
+    Task task = f.task(0);
+    task.timing = DeviceTimed{[&](int) {
+      clock = ++launched <= 12 ? 2e9 : 1e9;  // 2 warm-ups and 10 of the repetitions
+      f.activities.launch(static_cast<std::int64_t>(2000.0 / clock * 1e9));
+    }};
+    task.probe = [&] { f.activities.launch(static_cast<std::int64_t>(20000.0 / clock * 1e9) + 500); };
+    return task;
+  };
+  f.effort.least_runs = f.effort.most_runs = 20;
+  f.probe = {.cycles = 20000.0, .overhead_seconds = 500e-9};
+  CHECK(f.run({key(1)}, prepare).measured == 1);
+  const Measurement m = load_samples(f.path).measured.at(key(1));
+  CHECK(m.cycles == Approx(2000.0));
+  CHECK(m.time.median == Approx(1.5e-6));  // ten of 1 us, ten of 2 us
+  CHECK(m.sm_clock_mhz == 1750);  // ten at 2 GHz, nine at 1 GHz, and 1.5 GHz between the probes at the change
 }
 
 TEST_CASE("host measurements switch the records off, and on again when they fail") {
