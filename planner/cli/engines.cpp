@@ -1,5 +1,6 @@
 #include "planner/cli/engines.h"
 
+#include <set>
 #include <utility>
 
 #include "sim/core/error.h"
@@ -11,18 +12,20 @@ namespace {
 engine::Options options_of(const scenario::EngineRequest& request, const engine::Folded& folded) {
   engine::Options options;
   options.all_spans = request.record == scenario::Record::everything;
-  if (request.record == scenario::Record::one_rank) {
-    SGSIM_CHECK(request.rank.value < folded.class_of.size(), "no rank " + std::to_string(request.rank.value));
-    options.spans_of = {folded.class_of[request.rank.value]};
+  std::set<std::uint32_t> classes;
+  for (const RankId rank : request.ranks) {
+    SGSIM_CHECK(rank.value < folded.class_of.size(), "no rank " + std::to_string(rank.value));
+    classes.insert(folded.class_of[rank.value]);
   }
+  options.spans_of.assign(classes.begin(), classes.end());
   return options;
 }
-
-}  // namespace
 
 bool simulates_every_rank(const cluster::Cluster& cluster, const scenario::EngineChoice& choice) {
   return choice.full || (choice.name == scenario::EngineName::simgrid && cluster.nodes > 1);
 }
+
+}  // namespace
 
 scenario::Simulation run_engine(lower::Workload workload, const cluster::Cluster& cluster, const scenario::EngineRequest& request) {
   engine::Folded folded = simulates_every_rank(cluster, request.choice) ? engine::unfolded(std::move(workload)) : engine::fold(std::move(workload));

@@ -9,7 +9,4 @@ namespace sgsim::cli {
 [[nodiscard]] scenario::Simulation run_engine(lower::Workload workload, const cluster::Cluster& cluster,
                                               const scenario::EngineRequest& request);
 
-/// True when run_engine will simulate every rank.
-[[nodiscard]] bool simulates_every_rank(const cluster::Cluster& cluster, const scenario::EngineChoice& choice);
-
 }  // namespace sgsim::cli

@@ -15,8 +15,6 @@
 namespace sgsim::cli {
 namespace {
 
-// A timeline of every rank is only asked for on purpose, and only where a browser can show it.
-constexpr int kMostRanksInTrace = 64;
 constexpr std::size_t kMostRemedies = 5;
 
 struct Flags {
@@ -27,27 +25,26 @@ struct Flags {
 };
 
 scenario::EngineRequest request_of(const Flags& flags, const scenario::Scenario& s) {
-  scenario::EngineRequest request{.choice = s.engine, .record = scenario::Record::nothing, .rank = {}};
+  scenario::EngineRequest request{.choice = s.engine, .record = scenario::Record::nothing, .ranks = {}};
   if (flags.rank >= s.cluster.gpus()) {
     throw InputError({.file = fmt::format("--rank {}", flags.rank), .where = "", .found = fmt::format("{} ranks", s.cluster.gpus()),
                       .expected = fmt::format("a rank from 0 to {}", s.cluster.gpus() - 1), .hint = ""});
   }
   if (flags.rank >= 0) {
-    request.record = scenario::Record::one_rank;
-    request.rank = RankId{static_cast<std::uint32_t>(flags.rank)};
-    return request;
+    request.record = scenario::Record::ranks;
+    request.ranks = {RankId{static_cast<std::uint32_t>(flags.rank)}};
+  } else if (!flags.trace.empty()) {
+    request.record = scenario::Record::one_a_stage;
+  } else if (flags.json) {
+    request.record = scenario::Record::fullest_rank;  // for memory over time
   }
-  if (flags.trace.empty()) {
-    if (flags.json) request.record = scenario::Record::fullest_rank;  // for memory over time
-    return request;
-  }
-  if (simulates_every_rank(s.cluster, s.engine) && s.cluster.gpus() > kMostRanksInTrace) {
-    throw InputError({.file = "--trace " + flags.trace, .where = "", .found = fmt::format("a timeline of all {} ranks", s.cluster.gpus()),
-                      .expected = fmt::format("at most {} ranks in one file", kMostRanksInTrace),
-                      .hint = "Ask for one with --rank R, or leave --full out: one rank of each class is then drawn"});
-  }
-  request.record = scenario::Record::everything;
   return request;
+}
+
+void write_trace(const Flags& flags, const scenario::Scenario& s, const scenario::Run& run) {
+  const scenario::TraceSize size = scenario::write_trace(flags.trace, s, run);
+  const char* what = flags.rank >= 0 ? "the rank that was asked for" : "the first rank of each stage; --rank R draws another";
+  fmt::print(stderr, "timeline: {} ({} rank{}, {} slices: {}); open it at https://ui.perfetto.dev\n", flags.trace, size.ranks, size.ranks == 1 ? "" : "s", size.slices, what);
 }
 
 ExitCode simulate(const Flags& flags) {
@@ -70,10 +67,7 @@ ExitCode simulate(const Flags& flags) {
   } else {
     fmt::print("{}{}", scenario::text_report(s, inputs, run.result, wall), run.result.fits ? "" : "\n" + scenario::text_report(remedies));
   }
-  if (!flags.trace.empty()) {
-    const std::uint64_t events = scenario::write_trace(flags.trace, s, run);
-    fmt::print(stderr, "timeline: {} ({} events); open it at https://ui.perfetto.dev\n", flags.trace, events);
-  }
+  if (!flags.trace.empty()) write_trace(flags, s, run);
   return run.result.fits ? ExitCode::good : ExitCode::infeasible;
 }
 

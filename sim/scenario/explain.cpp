@@ -92,7 +92,7 @@ std::vector<Variant> pairs_of_best(const std::vector<Change>& changes) {
 }  // namespace
 
 std::variant<Explanation, std::vector<plan::Violation>> explain(const Scenario& scenario, InputCache& cache, const RunEngine& engine, unsigned threads) {
-  Outcome outcome = simulate(scenario, cache.load(scenario), engine, {.choice = scenario.engine, .record = Record::everything, .rank = {}});
+  Outcome outcome = simulate(scenario, cache.load(scenario), engine, {.choice = scenario.engine, .record = Record::everything, .ranks = {}});
   if (auto* violations = std::get_if<std::vector<plan::Violation>>(&outcome)) return std::move(*violations);
   const Run& run = std::get<Run>(outcome);
   Explanation e;

@@ -4,6 +4,7 @@
 
 #include "sim/core/units_text.h"
 #include "sim/scenario/explain.h"
+#include "sim/scenario/pretty_json.h"
 #include "sim/scenario/report.h"
 #include "sim/scenario/text_table.h"
 
@@ -102,7 +103,7 @@ std::string json_report(const Scenario& scenario, const Explanation& e) {
   }
   j["dropped"] = json::array();
   for (const Dropped& d : e.dropped) j["dropped"].push_back({{"name", d.variant.name}, {"set", settings_of(d.variant)}, {"reason", d.reason}});
-  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return pretty(j);
 }
 
 }  // namespace sgsim::scenario

@@ -27,4 +27,6 @@ std::string_view phase_label(std::uint8_t phase) {
   return phase < 3 ? kWords[phase] : "other";
 }
 
+std::string stage_name(std::string_view program) { return std::string(program.substr(0, program.find(','))); }
+
 }  // namespace sgsim::scenario

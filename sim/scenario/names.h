@@ -55,9 +55,16 @@ inline constexpr pair<string_view, bool lower::Stack::*> kStackSwitches[] = {
     {"fsdp_root_reshards", &lower::Stack::fsdp_root_reshards},
     {"fsdp_copy_kernels", &lower::Stack::fsdp_copy_kernels},
     {"accumulate_in_matmul", &lower::Stack::accumulate_in_matmul},
+    {"compile_layers_only", &lower::Stack::compile_layers_only},
     {"nccl_in_graph", &lower::Stack::nccl_in_graph},
+    {"optimizer_in_graph", &lower::Stack::optimizer_in_graph},
     {"synchronize_each_step", &lower::Stack::synchronize_each_step},
     {"pipeline_host_sync", &lower::Stack::pipeline_host_sync},
-    {"scatter_gather_boundary", &lower::Stack::scatter_gather_boundary}};
+    {"pipeline_waits_for_sends", &lower::Stack::pipeline_waits_for_sends},
+    {"interleaved_waits_for_sends", &lower::Stack::interleaved_waits_for_sends},
+    {"scatter_gather_boundary", &lower::Stack::scatter_gather_boundary},
+    {"tensor_parallel_vocabulary", &lower::Stack::tensor_parallel_vocabulary},
+    {"tensor_parallel_reduces_each", &lower::Stack::tensor_parallel_reduces_each},
+    {"tensor_parallel_overlap", &lower::Stack::tensor_parallel_overlap}};
 
 }  // namespace sgsim::scenario::words

@@ -2,6 +2,7 @@
 
 #include "sim/scenario/interval.h"
 #include "sim/scenario/labels.h"
+#include "sim/scenario/pretty_json.h"
 #include "sim/scenario/report.h"
 
 namespace sgsim::scenario {
@@ -76,8 +77,6 @@ json of(const std::vector<Remedy>& remedies) {
   return list;
 }
 
-std::string dump(const json& j) { return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n"; }
-
 void add_times(json& j, const Result& r) {
   j["step_time_s"] = r.step_time.value();
   j["interval"] = of(r.interval);
@@ -131,7 +130,7 @@ std::string json_report(const Scenario& scenario, const Inputs& inputs, const Re
   if (!r.fits) j["remedies"] = of(remedies);
   j["defaults"] = scenario.defaults;
   j["diagnostics"] = of(r.diagnostics);
-  return dump(j);
+  return pretty(j);
 }
 
 std::string json_report(const Scenario& scenario, const std::vector<plan::Violation>& violations) {
@@ -141,7 +140,7 @@ std::string json_report(const Scenario& scenario, const std::vector<plan::Violat
   j["plan"] = plan_text(scenario.plan);
   j["infeasible"] = json::array();
   for (const plan::Violation& v : violations) j["infeasible"].push_back({{"rule", v.rule}, {"message", v.message}});
-  return dump(j);
+  return pretty(j);
 }
 
 }  // namespace sgsim::scenario

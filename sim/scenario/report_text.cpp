@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/core/units_text.h"
 #include "sim/scenario/interval.h"
@@ -13,7 +14,7 @@
 namespace sgsim::scenario {
 namespace {
 
-constexpr std::size_t kMostClasses = 12, kMostKernels = 8, kMostComms = 6, kMostLive = 6;
+constexpr std::size_t kMostClasses = 20, kMostKernels = 8, kMostComms = 6, kMostLive = 6;
 
 /// A figure that is nothing at all reads as such.
 std::string time_text(Seconds time) { return time.value() == 0.0 ? "0" : to_text(time); }
@@ -67,7 +68,7 @@ std::string memory(const Result& r) {
   const auto fullest = std::max_element(r.classes.begin(), r.classes.end(), [](const ClassResult& a, const ClassResult& b) { return a.reserved < b.reserved; });
   if (fullest == r.classes.end()) return {};
   TextTable table("lr");
-  table.row({fmt::format("memory of the fullest rank ({})", fullest->name)});
+  table.row({fmt::format("memory of the fullest rank ({})", stage_name(fullest->name))});
   for (std::size_t k = 0; k < lower::kMemoryClasses; ++k) {
     if (fullest->at_peak[k].value() > 0.0) table.row({"  " + std::string(label(static_cast<lower::MemoryClass>(k))) + " at the peak", to_text(fullest->at_peak[k])});
   }
@@ -80,11 +81,32 @@ std::string memory(const Result& r) {
   return table.text() + memory_remark(r) + (live.empty() ? "" : live + "\n") + "\n";
 }
 
+/// Classes of one stage that differ by less than a reader would care about, as one.
+std::vector<ClassResult> merged(const std::vector<ClassResult>& classes, Seconds step) {
+  constexpr double kAlike = 1e-3;  // of the step
+  std::vector<ClassResult> list;
+  for (const ClassResult& c : classes) {
+    const auto alike = [&](const ClassResult& other) {
+      const auto near = [&](Seconds a, Seconds b) { return std::abs((a - b) / step) < kAlike; };
+      return stage_name(other.name) == stage_name(c.name) && other.reserved == c.reserved && near(other.time.compute, c.time.compute) &&
+             near(other.time.exposed_comm, c.time.exposed_comm) && near(other.time.bubble, c.time.bubble) && near(other.time.host_bound, c.time.host_bound);
+    };
+    const auto same = std::find_if(list.begin(), list.end(), alike);
+    if (same == list.end()) {
+      list.push_back(c);
+      list.back().name = stage_name(c.name);
+    } else {
+      same->ranks += c.ranks;
+    }
+  }
+  return list;
+}
+
 std::string classes(const Result& r) {
   if (r.classes.size() < 2 && r.asked.empty()) return {};
-  const auto& shown = r.asked.empty() ? r.classes : r.asked;
+  const std::vector<ClassResult> shown = r.asked.empty() ? merged(r.classes, r.step_time) : r.asked;
   TextTable table("lrrrrrrr");
-  table.row({r.asked.empty() ? "rank classes" : fmt::format("rank {}, with those alike", r.asked[0].example.value), "ranks", "compute", "exposed comm", "bubble", "host-bound", "ends at", "memory"});
+  table.row({r.asked.empty() ? "ranks by stage" : fmt::format("rank {}, with those alike", r.asked[0].example.value), "ranks", "compute", "exposed comm", "bubble", "host-bound", "ends at", "memory"});
   for (std::size_t i = 0; i < std::min(kMostClasses, shown.size()); ++i) {
     const ClassResult& c = shown[i];
     table.row({"  " + c.name, grouped(c.ranks), time_text(c.time.compute), time_text(c.time.exposed_comm), time_text(c.time.bubble), time_text(c.time.host_bound),

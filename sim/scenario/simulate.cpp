@@ -1,8 +1,10 @@
 #include "sim/scenario/simulate.h"
 
+#include <set>
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/scenario/labels.h"
 #include "sim/scenario/summarize.h"
 
 namespace sgsim::scenario {
@@ -21,6 +23,25 @@ RankId fullest_rank(const lower::Lowered& lowered) {
   return fullest;
 }
 
+/// The first rank of each stage and speed: what there is to see, drawn once.
+std::vector<RankId> one_a_stage(const lower::Workload& workload) {
+  std::set<std::pair<std::string, double>> seen;
+  std::vector<RankId> ranks;
+  for (std::uint32_t r = 0; r < workload.ranks.size(); ++r) {
+    const lower::RankBinding& rank = workload.ranks[r];
+    if (seen.emplace(stage_name(workload.programs.at(rank.program.value).name), rank.speed).second) ranks.push_back(RankId{r});
+  }
+  return ranks;
+}
+
+EngineRequest resolved(const EngineRequest& request, const lower::Lowered& lowered) {
+  EngineRequest r = request;
+  if (request.record == Record::fullest_rank) r.ranks = {fullest_rank(lowered)};
+  if (request.record == Record::one_a_stage) r.ranks = one_a_stage(lowered.workload);
+  if (!r.ranks.empty()) r.record = Record::ranks;
+  return r;
+}
+
 }  // namespace
 
 Outcome simulate(const Scenario& scenario, const Inputs& inputs, const RunEngine& engine, const EngineRequest& request) {
@@ -33,20 +54,18 @@ Outcome simulate(const Scenario& scenario, const Inputs& inputs, const RunEngine
   if (auto* violations = std::get_if<std::vector<plan::Violation>>(&lowered)) return std::move(*violations);
   Run run;
   run.lowered = std::get<lower::Lowered>(std::move(lowered));
-  EngineRequest resolved = request;
-  if (request.record == Record::fullest_rank) {
-    resolved.record = Record::one_rank;
-    resolved.rank = fullest_rank(run.lowered);
-  }
-  run.simulation = engine(std::move(run.lowered.workload), scenario.cluster, resolved);
+  const EngineRequest engine_request = resolved(request, run.lowered);
+  run.simulation = engine(std::move(run.lowered.workload), scenario.cluster, engine_request);
   run.lowered.workload = {};
   run.result = summarize(scenario, inputs, run.lowered, run.simulation);
-  if (request.record == Record::one_rank) run.result.asked = {rank_result(run.lowered, run.simulation, request.rank)};
+  if (request.record == Record::ranks && request.ranks.size() == 1) {
+    run.result.asked = {rank_result(run.lowered, run.simulation, request.ranks[0])};
+  }
   return run;
 }
 
 Outcome simulate(const Scenario& scenario, const Inputs& inputs, const RunEngine& engine) {
-  return simulate(scenario, inputs, engine, {.choice = scenario.engine, .record = Record::nothing, .rank = {}});
+  return simulate(scenario, inputs, engine, {.choice = scenario.engine, .record = Record::nothing, .ranks = {}});
 }
 
 }  // namespace sgsim::scenario

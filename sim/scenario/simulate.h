@@ -14,15 +14,20 @@
 
 namespace sgsim::scenario {
 
-/// Which ranks' tasks an engine records beside the totals.
-enum class Record : std::uint8_t { nothing, one_rank, fullest_rank, everything };
+/// Which ranks' tasks are recorded beside the totals.
+enum class Record : std::uint8_t {
+  nothing,
+  ranks,         // EngineRequest::ranks
+  one_a_stage,   // the first rank of each stage and speed (`simulate` turns it into `ranks`)
+  fullest_rank,  // of the class that takes the most memory (so does it this)
+  everything,
+};
 
 struct EngineRequest {
   EngineChoice choice;
   Record record = Record::nothing;
-  RankId rank;  // a real rank, for Record::one_rank: its class is recorded
+  std::vector<RankId> ranks;  // real ranks; where ranks are folded, their classes are recorded
 };
-// Record::fullest_rank, the class that takes the most memory, is for `simulate`; engines see it as one_rank.
 
 /// What an engine made of a workload.
 struct Simulation {

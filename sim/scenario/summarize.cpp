@@ -67,7 +67,8 @@ void add_times(Result& r, const Simulation& simulation) {
   }
   SGSIM_CHECK(ranks > 0.0, "an engine returned no ranks");
   for (Seconds* time : {&r.compute, &r.exposed_comm, &r.overlapped_comm, &r.bubble, &r.host_bound}) *time /= ranks;
-  r.other_idle = std::max(Seconds(0.0), r.step_time - (r.compute + r.exposed_comm + r.bubble + r.host_bound));
+  r.other_idle = r.step_time - (r.compute + r.exposed_comm + r.bubble + r.host_bound);
+  if (r.other_idle < r.step_time * 1e-9) r.other_idle = Seconds(0.0);  // the rounding of a million sums
 }
 
 bool alike(const timeline::Accounting& a, const timeline::Accounting& b) {

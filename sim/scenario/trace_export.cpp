@@ -188,7 +188,7 @@ TraceSize trace_size(const Simulation& simulation) {
   return size;
 }
 
-std::uint64_t write_trace(const std::string& path, const Scenario& scenario, const Run& run) {
+TraceSize write_trace(const std::string& path, const Scenario& scenario, const Run& run) {
   const TraceSize size = trace_size(run.simulation);
   if (size.slices > kMostTraceSlices) {
     throw InputError({.file = "--trace " + path, .where = "", .found = fmt::format("{} slices of {} ranks", size.slices, size.ranks),
@@ -202,7 +202,7 @@ std::uint64_t write_trace(const std::string& path, const Scenario& scenario, con
                             {"step_time", to_text(run.simulation.timeline.step_time)}});
   Exporter(writer, run).run();
   writer.close();
-  return writer.events();
+  return size;
 }
 
 }  // namespace sgsim::scenario

@@ -19,8 +19,8 @@ struct TraceSize {
 
 /// Writes the recorded spans as a Perfetto timeline (docs/formats/trace.md): a process a simulated rank, named with the real
 /// ranks it stands for; a thread a stream; a slice a task with its kernels inside; arrows from sends to receives; a
-/// counter of memory by kind. Returns the number of events. Throws EnvironmentError when the file cannot be written, and
+/// counter of memory by kind. Throws EnvironmentError when the file cannot be written, and
 /// InputError when the trace would have more than kMostTraceSlices slices.
-std::uint64_t write_trace(const std::string& path, const Scenario& scenario, const Run& run);
+TraceSize write_trace(const std::string& path, const Scenario& scenario, const Run& run);
 
 }  // namespace sgsim::scenario

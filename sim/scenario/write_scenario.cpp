@@ -3,6 +3,7 @@
 #include "sim/scenario/exact_text.h"
 #include "sim/scenario/names.h"
 #include "sim/scenario/json_reader.h"
+#include "sim/scenario/pretty_json.h"
 #include "sim/scenario/read.h"
 
 namespace sgsim::scenario {
@@ -114,7 +115,7 @@ std::string effective_text(const Scenario& s) {
   j["profile"] = s.profile;
   j["engine"] = {{"name", word(words::kEngine, s.engine.name)}, {"full", s.engine.full}};
   j["defaults"] = s.defaults;
-  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return pretty(j);
 }
 
 }  // namespace sgsim::scenario

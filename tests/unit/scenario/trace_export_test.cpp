@@ -38,7 +38,7 @@ TEST_CASE("a timeline as Perfetto has it: kernels nest in runs, nothing overlaps
   CHECK(size.slices == 2 + 3 + 2);  // send, receive; a run with two kernels; a run with one
   Scenario scenario;
   scenario.file = "x.json";
-  CHECK(write_trace(path, scenario, run) > 0);
+  CHECK(write_trace(path, scenario, run).slices == size.slices);
   const auto tree = nlohmann::json::parse(read_text_file(path));
   std::map<std::pair<int, int>, std::vector<std::pair<std::int64_t, std::int64_t>>> threads;
   std::map<std::string, int> names;
