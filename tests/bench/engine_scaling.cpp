@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -60,6 +61,8 @@ enum class How { folded, full, simgrid };
 Run time_one(const lower::Workload& workload, How how) {
   const cluster::Cluster cluster = nodes_for(static_cast<int>(workload.ranks.size()));
   const engine::Folded all = how == How::folded ? engine::Folded{} : engine::unfolded(workload);
+  std::uint64_t tasks = 0;  // of all ranks, simulated one by one or counted by class
+  for (const lower::RankBinding& rank : workload.ranks) tasks += workload.programs[rank.program.value].tasks.size();
   const auto start = std::chrono::steady_clock::now();
   const double cpu = cpu_seconds();
   timeline::Timeline t;
@@ -68,13 +71,14 @@ Run time_one(const lower::Workload& workload, How how) {
     case How::full: t = engine::run_fast(all, {}); break;
     case How::simgrid: t = engine::run_simgrid(all, cluster, {}); break;
   }
-  return {.cpu = cpu_seconds() - cpu, .wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), .tasks = t.tasks};
+  return {.cpu = cpu_seconds() - cpu, .wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), .tasks = tasks};
 }
 
 /// Runs `body` in a child; its result through a pipe, its peak memory from the kernel.
 Measured in_child(const std::function<Run()>& body) {
   int ends[2];
   if (pipe(ends) != 0) std::abort();
+  std::fflush(stdout);  // or the child would print it again
   const pid_t child = fork();
   if (child == 0) {
     const Run run = body();
@@ -108,7 +112,7 @@ void table(const std::string& title, const Settings& settings, const std::vector
     const Measured full = gpus <= settings.max_full ? median(workload, How::full, settings.repeat) : Measured{};
     const Measured simgrid = gpus <= settings.max_simgrid ? median(workload, How::simgrid, settings.repeat) : Measured{};
     const std::string none = fmt::format("{:^34}", "-");
-    fmt::print("{:>6} {:>12} | {} | {} | {}\n", gpus, full.tasks, cell(folded), full.tasks > 0 ? cell(full) : none, simgrid.tasks > 0 ? cell(simgrid) : none);
+    fmt::print("{:>6} {:>12} | {} | {} | {}\n", gpus, folded.tasks, cell(folded), full.tasks > 0 ? cell(full) : none, simgrid.tasks > 0 ? cell(simgrid) : none);
     std::fflush(stdout);
   }
 }

@@ -216,3 +216,26 @@ TEST_CASE("both engines agree to 1e-9 without contention") {
     }
   }));
 }
+
+// Two GPUs a node on one NIC that carries what one operation asks for: whatever shares it only gets later.
+TEST_CASE("sharing links never hastens anything") {
+  CHECK(rc::check("simgrid >= fast", [] {
+    RandomSize size = draw_size();
+    size.inter_node = true;
+    const lower::Workload workload = draw_perturbed(size);
+    cluster::Cluster cluster;
+    cluster.nodes = static_cast<int>(workload.ranks.size() + 1) / 2;
+    cluster.node.gpus = 2;
+    cluster.node.nics = 1;
+    cluster.node.nic.bandwidth = BytesPerSecond(1e9);
+    cluster.fabric.nodes_per_leaf = 2;
+    cluster.fabric.oversubscription = *rc::gen::element(1.0, 2.0);
+    const engine::Folded full = engine::unfolded(workload);
+    const timeline::Timeline fast = engine::run_fast(full, kAllSpans), simgrid = engine::run_simgrid(full, cluster, kAllSpans);
+    for (std::uint32_t r = 0; r < workload.ranks.size(); ++r) {
+      const auto a = spans_of(fast, r), b = spans_of(simgrid, r);
+      RC_ASSERT(a.size() == b.size());
+      for (std::size_t t = 0; t < a.size(); ++t) RC_ASSERT(b[t].end.value() >= a[t].end.value() * (1.0 - 1e-9));
+    }
+  }));
+}
