@@ -34,7 +34,7 @@ std::optional<Lockstep> lockstep_of(const plan::Plan& plan, const cluster::Clust
 
 Lowered lower_segmented(const SegmentedModel& model, const plan::Plan& plan, const Training& training, const cluster::Cluster& cluster,
                         const ShapeOf& shape_of, const TaskCosts& costs, const LowerOptions& options) {
-  const std::vector<SegmentLaunches> segments = price_segments(model, training.execution, training.stack.compile_layers_only, costs);
+  const std::vector<SegmentLaunches> segments = price_segments(model, training.execution, training.stack.compile_layers_only, costs, training.stack.float8_linear);
   const auto stages = partition(model, plan);
   const int shard_group = resolved_shard_group(plan, cluster.node.gpus);
   const std::optional<Lockstep> lockstep = options.merge_lockstep ? lockstep_of(plan, cluster, shape_of) : std::nullopt;

@@ -9,6 +9,7 @@
 #include "sim/lower/segment/compile_apart.h"
 #include "sim/lower/segment/cut.h"
 #include "sim/lower/segment/equal_layers.h"
+#include "sim/lower/segment/fused_kernels.h"
 #include "sim/lower/segment/model_flops.h"
 #include "sim/lower/segment/reduce.h"
 #include "sim/lower/shard/experts.h"
@@ -76,7 +77,8 @@ void apply_recompute(Work& work, const plan::Plan& plan, compile::Execution exec
 
 /// As a whole, or each position apart where kernels must not cross; eager kernels where only the layers are compiled.
 compile::CompiledGraph compiled_graph(const graph::OperatorGraph& graph, const segment::Cut& cut, const Training& training,
-                                      bool across, Diagnostics& diagnostics) {
+                                      const std::vector<bool>& recomputed, bool across, Diagnostics& diagnostics) {
+  if (training.execution == compile::Execution::eager && training.stack.fused_kernels) return segment::compile_fused_kernels(graph, cut, recomputed, diagnostics);
   if (across || training.execution == compile::Execution::eager) return compile::compile(graph, training.execution, diagnostics);
   std::vector<compile::Execution> execution(cut.count(), training.execution);
   if (training.stack.compile_layers_only) execution.front() = execution.back() = compile::Execution::eager;
@@ -122,7 +124,7 @@ SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::Mode
   apply_tensor_parallel(work, model, plan, training.stack, result);
   apply_recompute(work, plan, training.execution, result);
   const segment::Cut cut = segment::cut(work.graph);
-  const compile::CompiledGraph compiled = compiled_graph(work.graph, cut, training, across, result.diagnostics);
+  const compile::CompiledGraph compiled = compiled_graph(work.graph, cut, training, work.recomputed, across, result.diagnostics);
   const segment::Marks marks{.recomputed = std::move(work.recomputed), .tensor_sharded = std::move(work.tensor_sharded),
                              .expert = std::move(work.expert)};
   keep_distinct(segment::assemble(compiled, cut, marks), reduced.stands_for, result);

@@ -30,6 +30,13 @@ struct Stack {
   bool accumulate_in_matmul = false;
   /// torch.compile was applied to each layer apart: what stands before and after the layers runs eagerly.
   bool compile_layers_only = false;
+  /// Eager execution with the framework's own fused kernels inside the layers (Megatron-LM's JIT-fused bias-gelu and
+  /// bias-dropout-add, its scaled masked softmax, apex layer norms): the device runs what fusion gives, the host still
+  /// dispatches operator by operator. What stands before and after the layers is not fused.
+  bool fused_kernels = false;
+  /// Linear layers inside the layers run in 8-bit floating point, all three products (TransformerEngine, torchao float8);
+  /// embedding, head, attention and everything else keep the compute type.
+  bool float8_linear = false;
   /// CUDA graph: collectives are captured in the graph; otherwise they end a captured piece.
   bool nccl_in_graph = true;
   /// CUDA graph: the optimizer is captured too (torch.compile's reduce-overhead mode leaves it outside).

@@ -22,7 +22,7 @@ void set_layers(import::HfModel& model, int layers) {
 
 std::string key_of(const Scenario& s) {
   const ModelSource& m = s.model;
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", m.path, static_cast<int>(m.kind), m.layers, m.sequence, static_cast<int>(m.attention),
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", m.path, m.config, static_cast<int>(m.kind), m.layers, m.sequence, static_cast<int>(m.attention),
                      m.dense_mask, s.plan.micro_batch, s.training.autocast, static_cast<int>(s.training.compute_dtype));
 }
 
@@ -42,7 +42,7 @@ InputCache::Model InputCache::model(const Scenario& s) {
     auto shared = std::make_shared<const graph::OperatorGraph>(std::move(graph));
     return {.graph = shared, .shape = shape_of(*shared), .name = shared->name};
   }
-  import::HfModel model = import::read_hf_config(s.model.path);
+  import::HfModel model = s.model.config.empty() ? import::read_hf_config(s.model.path) : import::parse_hf_config(s.model.config, s.file + ": $.model.config");
   if (s.model.layers != 0) set_layers(model, s.model.layers);
   model.shape.sequence = s.model.sequence;
   auto graph = import::generate_graph(model, {.micro_batch = s.plan.micro_batch,

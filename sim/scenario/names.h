@@ -56,6 +56,8 @@ inline constexpr pair<string_view, bool lower::Stack::*> kStackSwitches[] = {
     {"fsdp_copy_kernels", &lower::Stack::fsdp_copy_kernels},
     {"accumulate_in_matmul", &lower::Stack::accumulate_in_matmul},
     {"compile_layers_only", &lower::Stack::compile_layers_only},
+    {"fused_kernels", &lower::Stack::fused_kernels},
+    {"float8_linear", &lower::Stack::float8_linear},
     {"nccl_in_graph", &lower::Stack::nccl_in_graph},
     {"optimizer_in_graph", &lower::Stack::optimizer_in_graph},
     {"synchronize_each_step", &lower::Stack::synchronize_each_step},

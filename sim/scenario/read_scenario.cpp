@@ -7,6 +7,7 @@
 #include "sim/scenario/read.h"
 #include "sim/scenario/sections.h"
 #include "sim/scenario/settings.h"
+#include "sim/scenario/stack_file.h"
 
 namespace sgsim::scenario {
 namespace {
@@ -43,9 +44,14 @@ Scenario scenario_from_text(std::string_view text, const std::string& file, cons
   json tree = parse_document(text, file);
   Document document{.file = file, .set = {}, .defaults = {}};
   apply_settings(tree, settings, document);
+  Scenario scenario;
+  if (tree.is_object() && tree.contains("stack") && tree["stack"].is_string()) {
+    scenario.stack = tree["stack"].get<std::string>();
+    apply_stack(tree, read_stack_file(scenario.stack, folder));
+  }
   ObjectReader root(tree, "$", document);
   (void)root.integer("schema_version", {kScenarioVersion, kScenarioVersion});
-  Scenario scenario;
+  if (root.has("stack")) (void)root.text("stack", "the name of a stack that ships, or the path of a stack file");
   scenario.file = file;
   const json* description = root.find("description");
   if (description != nullptr) scenario.description = root.text("description", "a text");

@@ -94,7 +94,10 @@ ModelSource read_model_section(ObjectReader& section, const std::string& folder)
     model.kind = ModelKind::graph;
     model.path = resolve(section.text("graph", "path of a captured graph"), folder);
   } else {
-    model.path = resolve(section.text("config", "path of a Hugging Face config.json (or \"graph\": path of a captured graph)"), folder);
+    const json* inline_config = section.find("config");
+    const bool stated = inline_config != nullptr && inline_config->is_object();
+    if (stated) model.config = inline_config->dump();
+    if (!stated) model.path = resolve(section.text("config", "path of a Hugging Face config.json (or \"graph\": path of a captured graph)"), folder);
     model.sequence = section.integer("sequence", kTokens);
     model.attention = section.choice<AttentionStyle>("attention", words::kAttention, AttentionStyle::flash);
     model.dense_mask = section.boolean("dense_mask", false);

@@ -20,6 +20,7 @@ enum class AttentionStyle : std::uint8_t { flash, unfused };
 struct ModelSource {
   ModelKind kind = ModelKind::config;
   std::string path;                               // absolute: Hugging Face config.json, or captured *.graph.json[.gz]
+  std::string config;                             // text of a config.json that stands in the scenario itself; else empty
   int layers = 0;                                 // as many layers as this; 0: as the file says
   std::int64_t sequence = 0;                      // tokens a sample; 0 with a captured graph (it has its own)
   AttentionStyle attention = AttentionStyle::flash;  // generated graphs only
@@ -39,6 +40,7 @@ struct EngineChoice {
 struct Scenario {
   std::string file;                               // as the user named it; for errors
   std::string description;
+  std::string stack;                              // name of the stack file that filled in what was left open; may be empty
   ModelSource model;
   plan::Plan plan;
   lower::Training training;

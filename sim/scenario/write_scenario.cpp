@@ -22,7 +22,7 @@ json of(const cluster::LinkSpec& link) {
 
 json of(const ModelSource& m) {
   json j;
-  j[m.kind == ModelKind::config ? "config" : "graph"] = m.path;
+  j[m.kind == ModelKind::config ? "config" : "graph"] = m.config.empty() ? json(m.path) : json::parse(m.config);
   if (m.kind == ModelKind::config) {
     j["sequence"] = m.sequence;
     j["attention"] = word(words::kAttention, m.attention);
@@ -108,6 +108,7 @@ std::string effective_text(const Scenario& s) {
   json j;
   j["schema_version"] = kScenarioVersion;
   if (!s.description.empty()) j["description"] = s.description;
+  if (!s.stack.empty() && s.stack.find('/') == std::string::npos) j["stack"] = s.stack;
   j["model"] = of(s.model);
   j["plan"] = of(s.plan);
   j["training"] = of(s.training);

@@ -18,7 +18,13 @@ std::uint32_t first_reader(const std::vector<compile::Kernel>& kernels, std::siz
   return static_cast<std::uint32_t>(kernels.size());
 }
 
-std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::Execution execution, const TaskCosts& costs) {
+/// A linear layer's product as its 8-bit kernel; products over a batch (attention) keep their type.
+graph::Work in_float8(graph::Work work) {
+  if (auto* product = std::get_if<graph::Matmul>(&work); product != nullptr && product->batch == 1) product->dtype = graph::DType::float8_e4m3fn;
+  return work;
+}
+
+std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::Execution execution, const TaskCosts& costs, bool float8) {
   const bool has_flow = std::any_of(kernels.begin(), kernels.end(), [](const compile::Kernel& k) { return !k.inputs.empty(); });
   std::vector<Launch> launches;
   launches.reserve(kernels.size());
@@ -28,7 +34,7 @@ std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::
     if (kernel.is_communication) {
       launch.reader = first_reader(kernels, i, has_flow);
     } else {
-      launch.estimate = costs.kernel(kernel.work);
+      launch.estimate = costs.kernel(float8 ? in_float8(kernel.work) : kernel.work);
       launch.cost = launch_kernel(kernel, launch.estimate.time, execution, execution == compile::Execution::eager ? costs.eager : costs.launch);
     }
     launches.push_back(launch);
@@ -58,11 +64,13 @@ compile::Execution execution_of(SegmentRole role, compile::Execution execution, 
   return compile_layers_only && role != SegmentRole::layer ? compile::Execution::eager : execution;
 }
 
-std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, bool compile_layers_only, const TaskCosts& costs) {
+std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, bool compile_layers_only, const TaskCosts& costs,
+                                            bool float8_linear) {
   std::vector<SegmentLaunches> priced;
   for (const ModelSegment& segment : model.segments) {
     const compile::Execution mode = execution_of(segment.role, execution, compile_layers_only);
-    priced.push_back({.segment = &segment, .forward = price(segment.forward, mode, costs), .recompute = price(segment.recompute, mode, costs), .backward = price(segment.backward, mode, costs)});
+    const bool float8 = float8_linear && segment.role == SegmentRole::layer;
+    priced.push_back({.segment = &segment, .forward = price(segment.forward, mode, costs, float8), .recompute = price(segment.recompute, mode, costs, float8), .backward = price(segment.backward, mode, costs, float8)});
   }
   return priced;
 }

@@ -32,8 +32,9 @@ struct SegmentLaunches {
 /// How a segment is executed: as the model, or eagerly where only the layers are compiled.
 [[nodiscard]] compile::Execution execution_of(SegmentRole role, compile::Execution execution, bool compile_layers_only);
 
-/// Prices every segment of `model`, which must outlive the result.
-[[nodiscard]] std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, bool compile_layers_only, const TaskCosts& costs);
+/// Prices every segment of `model`, which must outlive the result. `float8_linear`: Stack::float8_linear.
+[[nodiscard]] std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, bool compile_layers_only, const TaskCosts& costs,
+                                                         bool float8_linear = false);
 
 /// Device time of a list, communication excluded.
 [[nodiscard]] Seconds device_time(const std::vector<Launch>& launches);

@@ -1,0 +1,183 @@
+#include "sim/check/to_scenario.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "sim/check/facts.h"
+#include "sim/check/model_facts.h"
+#include "sim/core/error.h"
+#include "sim/scenario/read.h"
+
+namespace sgsim::check {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+/// The stack whose beginning fits the record's framework best.
+const scenario::StackFile* stack_of(const Record& r, const std::vector<scenario::StackFile>& stacks) {
+  const scenario::StackFile* best = nullptr;
+  std::size_t longest = 0;
+  for (const scenario::StackFile& stack : stacks) {
+    for (const std::string& start : stack.frameworks) {
+      if (!r.framework.starts_with(start) || start.size() <= longest) continue;
+      longest = start.size();
+      best = &stack;
+    }
+  }
+  return best;
+}
+
+[[noreturn]] void cannot(const Record& r, std::string why) {
+  throw InputError({.file = r.file, .where = r.id, .found = std::move(why), .expected = "", .hint = ""});
+}
+
+json cluster_tree(const Record& r) {
+  const auto builtin = cluster_of(r);
+  if (!builtin) cannot(r, fmt::format("no profile for a {} ({})", r.gpu, r.interconnect));
+  if (!r.gpus) cannot(r, "no hardware.gpus");
+  const std::int64_t per_node = std::min(r.gpus_per_node.value_or(8), *r.gpus);
+  if (*r.gpus % per_node != 0) cannot(r, fmt::format("{} GPUs on nodes of {}", *r.gpus, per_node));
+  const std::int64_t nodes = *r.gpus / per_node;
+  json tree = {{"builtin", *builtin}, {"nodes", nodes}};
+  json node = json::object();
+  node["gpus"] = per_node;
+  // A GPU of these builtins comes with its own NIC; other networks are what the record states.
+  if (const auto network = network_of(r.interconnect, per_node)) {
+    node["nics"] = network->nics;
+    node["nic"] = {{"bandwidth", fmt::format("{} Gbit/s", network->gbit_per_s)}};
+  } else if (nodes > 1) {
+    node["nics"] = per_node;
+  }
+  // A800: NVLink of 400 GB/s both ways instead of 600 (datasheet).
+  if (mentions(r.gpu, "A800")) node["nvlink"] = {{"bandwidth", "200 GB/s"}};
+  // H100 SXM with 96 GB of HBM2e: as much as the driver offers of it, in proportion to the 80 GB part.
+  if (mentions(r.gpu, "96GB")) node["gpu"] = {{"memory", "95 GiB"}};
+  tree["node"] = node;
+  return tree;
+}
+
+template <class T>
+void put(json& tree, const char* key, const std::optional<T>& value) {
+  if (value) tree[key] = *value;
+}
+
+/// Layers of each stage where embedding and head count as a layer each (Megatron-DeepSpeed's partition method
+/// "type:transformer|embedding").
+json embedding_as_layers(const Record& r, std::int64_t layers) {
+  json stages = json::array();
+  const std::int64_t pp = *r.pp, total = layers + 2;
+  for (std::int64_t s = 0; s < pp; ++s) {
+    std::int64_t n = total / pp + (s < total % pp ? 1 : 0);
+    if (s == 0 || s == pp - 1) n -= 1;
+    stages.push_back(n);
+  }
+  return stages;
+}
+
+json plan_tree(const Record& r, const json& model) {
+  json plan = json::object();
+  put(plan, "dp", r.dp);
+  put(plan, "tp", r.tp);
+  put(plan, "pp", r.pp);
+  put(plan, "cp", r.cp);
+  put(plan, "ep", r.ep);
+  put(plan, "micro_batch", r.micro_batch);
+  put(plan, "global_batch", r.global_batch);
+  put(plan, "sharding", sharding_of(r));
+  put(plan, "recompute", recompute_of(r));
+  if (r.sequence_parallel && r.tp.value_or(1) > 1) plan["sequence_parallel"] = *r.sequence_parallel;
+  const bool interleaved = r.vpp.value_or(1) > 1 && r.pp.value_or(1) > 1;
+  if (interleaved) plan["virtual_stages"] = *r.vpp;
+  if (interleaved) plan["schedule"] = "interleaved";
+  if (!interleaved && mentions(r.schedule, "gpipe")) plan["schedule"] = "gpipe";
+  if (mentions(r.sharding, "SHARD_GRAD_OP")) plan["fsdp"] = {{"reshard_after_forward", false}};
+  if (mentions(r.sharding, "reshard_after_forward=False")) plan["fsdp"] = {{"reshard_after_forward", false}};
+  if (mentions(r.notes, "transformer|embedding") && r.pp.value_or(1) > 1 && model.contains("config") && model["config"].contains("n_layer")) {
+    plan["stage_layers"] = embedding_as_layers(r, model["config"]["n_layer"].get<std::int64_t>());
+  }
+  return plan;
+}
+
+/// Types, as far as the record says more than the type of the products.
+json training_tree(const Record& r) {
+  json training = json::object();
+  const auto precision = precision_of(r);
+  if (precision == "float8") {
+    training["compute_dtype"] = "bfloat16";
+    training["stack"]["float8_linear"] = true;
+  } else {
+    put(training, "compute_dtype", precision);
+  }
+  if (mentions(r.precision, "autocast")) training["autocast"] = true;
+  if (precision == "float32") training["autocast"] = false;
+  if (mentions(r.precision, "parameters gathered in")) training["autocast"] = false;
+  if (mentions(r.precision, "pure")) {
+    training["autocast"] = false;
+    training["parameter_dtype"] = *precision;
+    training["gradient_dtype"] = *precision;
+  }
+  if (mentions(r.fsdp_mixed_precision, "PURE") && precision) training["gradient_dtype"] = *precision;
+  if (mentions(r.precision, "reduced in fp32") || mentions(r.precision, "fp32 grad")) training["gradient_dtype"] = "float32";
+  put(training, "execution", execution_of(r));
+  if (mentions(r.execution, "each layer apart")) training["stack"]["compile_layers_only"] = true;
+  if (mentions(r.optimizer, "for-loop")) training["optimizer_fused"] = false;
+  if (mentions(r.sharding, "embedding and head replicated")) training["stack"]["tensor_parallel_vocabulary"] = false;
+  if (mentions(r.sharding, "DTensor")) training["stack"]["tensor_parallel_reduces_each"] = true;
+  return training;
+}
+
+json model_tree(const Record& r, const Sources& sources, std::vector<std::string>& assumed) {
+  if (!is_generated_family(r)) {
+    if (r.graph.empty()) cannot(r, "no captured graph, and the family is not generated");
+    return {{"graph", fs::absolute(fs::path(r.folder) / r.graph).lexically_normal().string()}};
+  }
+  json model = {{"config", model_config(r, sources.models, assumed)}};
+  if (!r.sequence) cannot(r, "no model.seq");
+  model["sequence"] = *r.sequence;
+  return model;
+}
+
+/// The record's own assumptions stand above the stack, below the facts.
+void apply_assumptions(json& tree, const Record& r) {
+  scenario::StackFile own;
+  for (const auto& [path, value] : r.assumptions) own.statements.push_back({.set = {{path, value}}, .source = r.id});
+  scenario::apply_stack(tree, own);
+}
+
+std::string reason_of(const InputError& error) {
+  const InputProblem& p = error.problem();
+  std::string reason = p.found;
+  if (p.where.starts_with("$")) reason = p.where + ": " + reason + (p.expected.empty() ? "" : ", expected " + p.expected);
+  return reason;
+}
+
+}  // namespace
+
+Sources shipped_sources() {
+  return {.stacks = scenario::shipped_stacks(), .models = read_known_models((fs::path(scenario::data_folder()) / "records" / "models.json").string())};
+}
+
+Question question_of(const Record& r, const Sources& sources) {
+  Question q;
+  try {
+    const scenario::StackFile* stack = stack_of(r, sources.stacks);
+    if (stack == nullptr) cannot(r, fmt::format("no stack for the framework \"{}\"", r.framework));
+    q.stack = stack->name;
+    json tree = {{"schema_version", scenario::kScenarioVersion}, {"description", r.id + ": " + r.source}, {"stack", stack->name}};
+    tree["model"] = model_tree(r, sources, q.assumed);
+    tree["plan"] = plan_tree(r, tree["model"]);
+    tree["training"] = training_tree(r);
+    tree["cluster"] = cluster_tree(r);
+    apply_assumptions(tree, r);
+    q.text = tree.dump(2);
+    q.scenario = scenario::scenario_from_text(q.text, r.id, r.folder);
+  } catch (const InputError& error) {
+    q.skipped = reason_of(error);
+  }
+  return q;
+}
+
+}  // namespace sgsim::check

@@ -1,0 +1,113 @@
+#include "sim/scenario/stack_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "sim/core/error.h"
+#include "sim/scenario/json_reader.h"
+#include "sim/scenario/read.h"
+
+namespace sgsim::scenario {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr int kStackVersion = 1;
+constexpr const char* kStatements = "a list of statements {\"set\": {PATH: VALUE}, \"source\": TEXT}";
+
+std::vector<std::string> path_steps(const std::string& path) {
+  std::vector<std::string> steps;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t dot = std::min(path.find('.', at), path.size());
+    steps.push_back(path.substr(at, dot - at));
+    at = dot + 1;
+  }
+  return steps;
+}
+
+StackFile::Statement read_statement(const json& value, const std::string& path, Document& document) {
+  ObjectReader section(value, path, document);
+  StackFile::Statement statement;
+  const json& set = section.require("set", "an object of scenario paths and values");
+  if (!set.is_object() || set.empty()) section.fail("set", describe(set), "an object of scenario paths and values");
+  for (const auto& [key, member] : set.items()) statement.set.emplace_back(key, member.dump());
+  statement.source = section.text("source", "where that is written");
+  section.finish();
+  return statement;
+}
+
+StackFile parse(const std::string& text, const std::string& file) {
+  const json tree = parse_document(text, file);
+  Document document{.file = file, .set = {}, .defaults = {}};
+  ObjectReader root(tree, "$", document);
+  (void)root.integer("schema_version", {kStackVersion, kStackVersion});
+  StackFile stack;
+  stack.name = root.text("name", "the stack's name");
+  stack.description = root.text("description", "a text");
+  stack.reports_reserved_memory = root.boolean("reports_reserved_memory", false);
+  const json& frameworks = root.require("frameworks", "a list of beginnings of the records' field framework");
+  if (!frameworks.is_array()) root.fail("frameworks", describe(frameworks), "a list of texts");
+  for (const json& item : frameworks) {
+    if (!item.is_string()) root.fail("frameworks", describe(item), "a list of texts");
+    stack.frameworks.push_back(item.get<std::string>());
+  }
+  const json& statements = root.require("statements", kStatements);
+  if (!statements.is_array()) root.fail("statements", describe(statements), kStatements);
+  for (std::size_t i = 0; i < statements.size(); ++i) stack.statements.push_back(read_statement(statements[i], "$.statements[" + std::to_string(i) + "]", document));
+  root.finish();
+  return stack;
+}
+
+/// Sets the value unless something stands there, or stands in the way.
+void set_if_open(json& tree, const std::string& path, const json& value) {
+  const std::vector<std::string> steps = path_steps(path);
+  json* at = &tree;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (at->is_null()) *at = json::object();
+    if (!at->is_object()) return;
+    const bool last = i + 1 == steps.size();
+    if (last && at->contains(steps[i]) && !(*at)[steps[i]].is_null()) return;
+    at = &(*at)[steps[i]];
+  }
+  *at = value;
+}
+
+}  // namespace
+
+StackFile read_stack_file(const std::string& name_or_path, const std::string& folder) {
+  const bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".json");
+  const fs::path path = is_path ? fs::path(folder) / name_or_path : fs::path(data_folder()) / "stacks" / (name_or_path + ".json");
+  if (!is_path && !fs::exists(path)) {
+    std::string known;
+    for (const StackFile& stack : shipped_stacks()) known += (known.empty() ? "" : ", ") + stack.name;
+    throw InputError({.file = name_or_path, .where = "$.stack", .found = "no stack of that name", .expected = "one of " + known + ", or a path", .hint = ""});
+  }
+  return parse(read_document_text(path.string()), path.string());
+}
+
+std::vector<StackFile> shipped_stacks() {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(fs::path(data_folder()) / "stacks")) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<StackFile> stacks;
+  for (const std::string& file : files) stacks.push_back(parse(read_document_text(file), file));
+  return stacks;
+}
+
+void apply_stack(json& tree, const StackFile& stack) {
+  const bool generated = tree.contains("model") && tree["model"].is_object() && !tree["model"].contains("graph");
+  const bool inline_config = generated && tree["model"].contains("config") && tree["model"]["config"].is_object();
+  for (const StackFile::Statement& statement : stack.statements) {
+    for (const auto& [path, value] : statement.set) {
+      if (path.starts_with("model.config.") && !inline_config) continue;
+      if (path.starts_with("model.") && !generated) continue;
+      set_if_open(tree, path, json::parse(value));
+    }
+  }
+}
+
+}  // namespace sgsim::scenario

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sgsim::scenario {
+
+/// What a training framework does of its own accord, as scenario settings, each with its source (docs/formats/stack.md).
+struct StackFile {
+  struct Statement {
+    std::vector<std::pair<std::string, std::string>> set;  // scenario path -> JSON value
+    std::string source;
+  };
+  std::string name, description;
+  bool reports_reserved_memory = false;  // its logs print what the allocator holds, not what it handed out
+  std::vector<std::string> frameworks;  // how records name it: beginnings of their field `framework`
+  std::vector<Statement> statements;
+};
+
+/// Reads a stack by name (stacks/NAME.json of the data folder) or by path, relative to `folder`. Throws InputError.
+[[nodiscard]] StackFile read_stack_file(const std::string& name_or_path, const std::string& folder);
+/// All stacks that ship, by name. Throws InputError on a broken one.
+[[nodiscard]] std::vector<StackFile> shipped_stacks();
+
+/// Fills in what a scenario's tree leaves open. What the scenario says itself stays; statements about a generated model are
+/// passed over where the model is a captured graph or a file.
+void apply_stack(nlohmann::json& tree, const StackFile& stack);
+
+}  // namespace sgsim::scenario
