@@ -6,13 +6,21 @@
 
 #include "sim/core/error.h"
 #include "sim/import/format.h"
+#include "sim/import/cuda_graph_dot/cuda_graph_dot.h"
 #include "sim/import/kineto/kineto.h"
+#include "sim/import/nccl_topo/nccl_topo.h"
+#include "sim/import/nvidia_smi/nvidia_smi.h"
+#include "sim/import/simai/simai.h"
 
 namespace sgsim::import {
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> kFormats = {
       kineto::format(),
+      cuda_graph_dot::format(),
+      nccl_topo::format(),
+      nvidia_smi::format(),
+      simai::format(),
   };
   return kFormats;
 }
