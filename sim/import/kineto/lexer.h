@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/import/kineto/byte_source.h"
+
+namespace sgsim::import::kineto {
+
+/// A JSON member as text: strings without their quotes and with their escapes, everything else as it stands.
+struct Member {
+  std::string_view key, value;
+  bool quoted = false;
+};
+
+/// One trace event; the views live until the next call of EventLexer::next.
+struct Event {
+  std::string_view phase, category, name, pid, tid, time, duration;
+  std::vector<Member> args;
+
+  /// An argument's text, empty when absent.
+  [[nodiscard]] std::string_view arg(std::string_view key) const;
+};
+
+/// What the lexer had to forgive.
+struct Forgiven {
+  std::uint64_t malformed_events = 0;    // dropped
+  std::uint64_t unescaped_quotes = 0;    // strings with quotes inside, kept whole
+  bool list_root = false, unterminated = false, trailing_garbage = false;
+  std::string malformed_example, quote_example;
+};
+
+/// Takes Chrome trace events out of JSON text that need not be quite JSON: a list or an object as root, arrays and files
+/// that end early, quotes inside of names, raw control bytes. Needs memory for the largest event, not for the file.
+class EventLexer {
+ public:
+  explicit EventLexer(ByteSource& source);
+
+  /// The next event; false at the end.
+  [[nodiscard]] bool next(Event& event);
+  /// Members of the root beside the events, as text (nothing longer than 8 MiB); complete once `next` gave false.
+  [[nodiscard]] const std::map<std::string, std::string, std::less<>>& header() const { return header_; }
+  [[nodiscard]] bool found_events() const { return found_events_; }
+  [[nodiscard]] const Forgiven& forgiven() const { return forgiven_; }
+
+ private:
+  enum class State : std::uint8_t { root, members, events, done };
+  enum class Lexed : std::uint8_t { good, bad, more };  // more: the buffer ends first
+
+  bool refill();
+  void skip_space();
+  char peek();
+  void start();
+  bool root_member();
+  Lexed event(Event& event);
+  Lexed object(std::vector<Member>* args, Event* event);
+  Lexed value(Member& member, bool in_object);
+  Lexed string(std::string_view& text, char close_context);
+  Lexed closes(std::size_t after, char context, bool& yes) const;
+  Lexed skip_nested(std::string_view& text);
+  void resynchronise(std::size_t from);
+
+  ByteSource& source_;
+  std::string buffer_;
+  std::size_t at_ = 0;
+  bool end_of_file_ = false, found_events_ = false;
+  State state_ = State::root;
+  std::map<std::string, std::string, std::less<>> header_;
+  Forgiven forgiven_;
+};
+
+/// Resolves JSON escapes (\uXXXX to UTF-8; a lone surrogate to U+FFFD). Text without backslash comes back unchanged.
+[[nodiscard]] std::string unescape(std::string_view text);
+
+}  // namespace sgsim::import::kineto
