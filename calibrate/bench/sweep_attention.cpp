@@ -93,6 +93,16 @@ std::vector<Key> attention_sweep() {
   // Lengths that tiles do not divide: the fit of the analytic bound needs them.
   const std::vector<Key> scatter = random_attention(kScatterSeed, kScatterCount, "scatter", taken);
   points.insert(points.end(), scatter.begin(), scatter.end());
+  // Half a second without a pause, and with rests: how the time goes with the clock.
+  for (const bool backward : {false, true}) {
+    for (const std::int64_t head_dim : {64, 128}) {
+      for (const std::int64_t length : {1024, 4096}) {
+        for (const char* set : {"sustained", "cool"}) {
+          points.push_back(attention({.batch = 16384 / length, .heads = 16, .kv_heads = 16, .length = length, .head_dim = head_dim, .causal = true, .backward = backward, .set = set}));
+        }
+      }
+    }
+  }
   return points;
 }
 

@@ -68,6 +68,8 @@ Task prepare_attention(Context& c, PlanWorkshop& workshop, const Key& key) {
   return {.timing = DeviceTimed{[operands, &c](int) { operands->run(c); }},
           .synchronize = c.synchronizer(),
           .check = [operands, &c] { return check_attention(c, *operands); },
+          .sustain_seconds = key.is("set", "sustained") ? 0.5 : 0.0,
+          .rest_seconds = key.is("set", "cool") ? 0.02 : 0.0,
           .probe = c.probe(),
           .holds = operands};
 }
