@@ -7,10 +7,13 @@
 #include "sim/core/error.h"
 #include "sim/import/format.h"
 #include "sim/import/cuda_graph_dot/cuda_graph_dot.h"
+#include "sim/import/fx_text/fx_text.h"
 #include "sim/import/kineto/kineto.h"
 #include "sim/import/nccl_topo/nccl_topo.h"
 #include "sim/import/nvidia_smi/nvidia_smi.h"
+#include "sim/import/onnx/onnx.h"
 #include "sim/import/simai/simai.h"
+#include "sim/import/torch_trace/torch_trace.h"
 
 namespace sgsim::import {
 
@@ -18,9 +21,12 @@ const std::vector<Format>& formats() {
   static const std::vector<Format> kFormats = {
       kineto::format(),
       cuda_graph_dot::format(),
+      fx_text::format(),
       nccl_topo::format(),
       nvidia_smi::format(),
+      onnx::format(),
       simai::format(),
+      torch_trace::format(),
   };
   return kFormats;
 }
