@@ -210,7 +210,7 @@ void RankBuilder::take_device(const Event& e, trace::DeviceKind kind) {
 void RankBuilder::take_sync(const Event& e) {
   tally_.add(Count::syncs, e.name);
   syncs_.push_back({whole(e.arg("correlation"), -1), whole(e.arg("stream"), -1), whole(e.arg("device"), 0), whole(e.arg("wait_on_cuda_event_record_corr_id"), -1),
-                    whole(e.arg("wait_on_cuda_event_id"), -1)});
+                    whole(e.arg("wait_on_cuda_event_id"), -1), whole(e.arg("wait_on_stream"), -1)});
 }
 
 void RankBuilder::shift(Nanoseconds base) {
@@ -269,8 +269,14 @@ trace::RankTrace RankBuilder::finish(const std::map<std::string, std::string, st
     if (const auto found = threads_.find(key); found != threads_.end()) rank_.threads[found->second].name = name;
   }
   std::unordered_map<std::int64_t, const Sync*> by_correlation;
-  for (const Sync& s : syncs_) by_correlation.emplace(s.correlation, &s);
+  std::unordered_map<std::int64_t, std::uint32_t> recorded_on;
+  for (const Sync& s : syncs_) {
+    by_correlation.emplace(s.correlation, &s);
+    const auto source = streams_.find({static_cast<std::uint32_t>(s.device), s.source_stream});
+    if (s.record_correlation > 0 && source != streams_.end()) recorded_on.emplace(s.record_correlation, source->second);
+  }
   for (trace::HostCall& call : rank_.calls) {
+    if (const auto on = recorded_on.find(call.correlation); on != recorded_on.end()) call.stream = on->second;
     const auto found = call.correlation < 0 ? by_correlation.end() : by_correlation.find(call.correlation);
     if (found == by_correlation.end()) continue;
     const Sync& s = *found->second;

@@ -48,7 +48,7 @@ class RankBuilder {
   std::unordered_map<std::uint32_t, CommFacts> kernel_comms_, op_comms_;  // by index before sorting
   std::vector<std::int64_t> call_ids_;                                    // "External id" of each call
   struct Sync {
-    std::int64_t correlation, stream, device, record_correlation, event;
+    std::int64_t correlation, stream, device, record_correlation, event, source_stream;
   };
   std::vector<Sync> syncs_;
   std::map<std::string, trace::Text, std::less<>> thread_names_;

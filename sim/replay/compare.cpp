@@ -1,0 +1,61 @@
+#include <algorithm>
+#include <cmath>
+
+#include "sim/replay/replay.h"
+#include "sim/trace/recover.h"
+
+namespace sgsim::replay {
+namespace {
+
+double seconds(Nanoseconds t) { return static_cast<double>(t) * 1e-9; }
+
+}  // namespace
+
+Result compare(const trace::ImportedRun& run, const Built& built, const timeline::Timeline& timeline) {
+  Result result;
+  std::vector<std::vector<const timeline::Span*>> span_of(run.ranks.size());
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) span_of[r].assign(built.workload.programs[r].tasks.size(), nullptr);
+  for (const timeline::Span& s : timeline.spans) span_of[timeline.representative[s.rank].value][s.task] = &s;
+
+  Nanoseconds end = 0;
+  for (const Nanoseconds e : built.end) end = std::max(end, e);
+  result.whole = {"all", seconds(end - built.origin), timeline.step_time.value()};
+
+  double distance = 0.0;
+  std::uint64_t operations = 0;
+  bool have_steps = false;
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    const trace::RankTrace& rank = run.ranks[r];
+    std::vector<double> measured(built.steps[r].size(), 0.0), simulated(built.steps[r].size(), 0.0);
+    for (std::size_t i = 0; i < rank.device_ops.size(); ++i) {
+      const std::uint32_t task = built.task_of[r][i];
+      if (task == kNoTask || span_of[r][task] == nullptr) continue;
+      const trace::DeviceOp& op = rank.device_ops[i];
+      const timeline::Span& span = *span_of[r][task];
+      const double ended = seconds(trace::end_of(op) - built.origin);
+      distance += std::abs(span.end.value() - ended);
+      ++operations;
+      const Nanoseconds issue = op.call != trace::kNone ? rank.calls[op.call].start : op.start;
+      for (std::size_t s = 0; s < built.steps[r].size(); ++s) {
+        if (issue < built.steps[r][s].from || issue >= built.steps[r][s].to) continue;
+        measured[s] = std::max(measured[s], ended);
+        simulated[s] = std::max(simulated[s], span.end.value());
+      }
+    }
+    if (have_steps || built.steps[r].empty()) continue;
+    have_steps = true;
+    for (std::size_t s = 0; s < built.steps[r].size(); ++s) {
+      const double m0 = s == 0 ? 0.0 : measured[s - 1], s0 = s == 0 ? 0.0 : simulated[s - 1];
+      result.steps.push_back({"step " + std::to_string(built.steps[r][s].number), measured[s] - m0, simulated[s] - s0});
+    }
+  }
+  result.mean_end_error_s = operations == 0 ? 0.0 : distance / static_cast<double>(operations);
+  const std::vector<Compared> all = result.steps.empty() ? std::vector{result.whole} : result.steps;
+  for (const Compared& c : all) {
+    result.mean_error += std::abs(c.error()) / static_cast<double>(all.size());
+    result.worst_error = std::max(result.worst_error, std::abs(c.error()));
+  }
+  return result;
+}
+
+}  // namespace sgsim::replay

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/lower/workload.h"
+#include "sim/timeline/timeline.h"
+#include "sim/trace/dependencies.h"
+#include "sim/trace/match.h"
+
+namespace sgsim::replay {
+
+using trace::Nanoseconds;
+inline constexpr std::uint32_t kNoTask = 0xffffffffu;
+
+/// A stretch of the trace that is one step: device operations that the host issued in [from, to).
+struct StepWindow {
+  std::int64_t number = 0;
+  Nanoseconds from = 0, to = 0;
+};
+
+/// The programs of an imported run, and where each came from.
+struct Built {
+  lower::Workload workload;                          // one program a rank of the run
+  std::vector<std::vector<std::uint32_t>> task_of;   // by rank, by device operation: its task or kNoTask
+  std::vector<std::vector<StepWindow>> steps;        // by rank
+  Nanoseconds origin = 0;                            // the first issue of all ranks: time zero of the simulation
+  std::vector<Nanoseconds> end;                      // by rank: measured end of the last device operation or host wait
+  Diagnostics report;                                // "import.replay.<what>"
+};
+
+/// Programs from the recovered order of things: the host's chain of launches with the host's own time between them, streams in order,
+/// edges between streams, host waits, and collectives of imported ranks as transfer plus waiting. Durations of kernels are the measured
+/// ones; when each starts is left to the simulation. `clocks aligned` is assumed (align_clocks).
+/// Throws InputError when a rank has no device operation with times.
+[[nodiscard]] Built build_programs(const trace::ImportedRun& run, const trace::Matching& matching, const std::vector<trace::Dependencies>& dependencies);
+
+/// One step, or the whole of a trace, measured and simulated.
+struct Compared {
+  std::string what;                                  // "step 3", "all"
+  double measured_s = 0.0, simulated_s = 0.0;
+  [[nodiscard]] double error() const { return measured_s > 0.0 ? simulated_s / measured_s - 1.0 : 0.0; }
+};
+struct Result {
+  Compared whole;                                    // from the first issue to the last end over all ranks
+  std::vector<Compared> steps;                       // of the first rank that has them: between the ends of the steps' last operations
+  double mean_error = 0.0, worst_error = 0.0;        // of |error| over the steps (the whole where there are none)
+  double mean_end_error_s = 0.0;                   // mean distance of a device operation's simulated end from its measured one
+};
+
+/// `timeline` must hold the spans of all ranks.
+[[nodiscard]] Result compare(const trace::ImportedRun& run, const Built& built, const timeline::Timeline& timeline);
+
+}  // namespace sgsim::replay

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/diagnostics.h"
+#include "sim/trace/imported_run.h"
+
+namespace sgsim::trace {
+
+/// One member of one operation.
+struct Member {
+  std::uint32_t rank = 0, collective = 0;  // ImportedRun::ranks, RankTrace::collectives
+  auto operator<=>(const Member&) const = default;
+};
+
+/// One operation of a communicator over the imported ranks that took part.
+struct Matched {
+  std::uint32_t group = 0, sequence = 0;
+  CommKind kind = CommKind::other;
+  double bytes = -1.0;
+  std::vector<Member> members;             // by rank
+  Nanoseconds transfer = 0;                // least duration over the members: the last to arrive waits for nobody
+  Nanoseconds waiting = 0;                 // sum over the members of duration beyond that
+};
+
+/// A clock against that of the first rank: first_rank_time = time - offset - drift * (time - from).
+struct Clock {
+  Nanoseconds offset = 0, from = 0;
+  double drift = 0.0;                      // seconds a second; 0 unless the fit is better by half
+  Nanoseconds skew = 0;                    // greatest difference of a collective's ends that is left
+  std::uint32_t collectives = 0;           // compared; 0: the rank shares no operation with others, and its clock is as it was
+};
+
+struct Matching {
+  std::vector<Matched> operations;         // by first start
+  std::vector<Clock> clocks;               // by rank
+  Nanoseconds raw_skew = 0, skew = 0;      // greatest difference of ends over all operations, before and after alignment
+  Diagnostics report;                      // "import.match.<what>"; differing operations are errors that name rank, group, index and both
+};
+
+/// Matches collectives over ranks by group and order, checks kind and size, and estimates the clocks from their ends. Needs kernels with
+/// times; sends and receives are not matched.
+[[nodiscard]] Matching match_collectives(const ImportedRun& run);
+
+/// Moves every rank onto the first rank's clock.
+void align_clocks(ImportedRun& run, const Matching& matching);
+
+/// Sum of `transfer` over the operations.
+[[nodiscard]] Nanoseconds total_transfer(const Matching& matching);
+
+}  // namespace sgsim::trace

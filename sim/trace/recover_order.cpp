@@ -1,0 +1,42 @@
+#include <algorithm>
+#include <numeric>
+
+#include "sim/trace/recover.h"
+
+namespace sgsim::trace {
+
+void recover_order(const RankTrace& rank, Dependencies& result) {
+  const std::size_t count = rank.device_ops.size();
+  result.issue.assign(count, kNoTime);
+  result.stream_before.assign(count, kNone);
+  std::vector<std::uint32_t> last(rank.streams.size(), kNone);
+  for (std::uint32_t i = 0; i < count; ++i) {  // by start
+    const DeviceOp& op = rank.device_ops[i];
+    if (op.start == kNoTime) continue;
+    Nanoseconds issue = op.call != kNone ? rank.calls[op.call].start : op.start - kLeastLaunch;
+    if (op.call != kNone && rank.calls[op.call].duration > kSlowLaunch && op.start >= end_of(rank.calls[op.call])) {
+      issue = end_of(rank.calls[op.call]) - kLeastLaunch;  // the launch came at the end of a slow call (loading a module, a full queue)
+    }
+    const std::uint32_t before = last[op.stream];
+    if (before != kNone && result.issue[before] > issue) {  // a stream keeps its order, whatever the launches say
+      issue = result.issue[before];
+      if (op.call != kNone) result.report.add("import.dependencies.launches_out_of_order", Severity::warning, std::to_string(op.correlation));
+    }
+    if (op.call == kNone) result.report.add("import.dependencies.launch_time_guessed", Severity::warning, std::to_string(op.correlation));
+    result.issue[i] = issue;
+    result.stream_before[i] = before;
+    last[op.stream] = i;
+    result.order.push_back(i);
+  }
+  std::stable_sort(result.order.begin(), result.order.end(), [&](std::uint32_t a, std::uint32_t b) { return result.issue[a] < result.issue[b]; });
+}
+
+Dependencies recover_dependencies(const ImportedRun& run, const RankTrace& rank) {
+  Dependencies result;
+  recover_order(rank, result);
+  recover_edges(run, rank, result);
+  recover_waits(run, rank, result);
+  return result;
+}
+
+}  // namespace sgsim::trace
