@@ -8,6 +8,7 @@
 
 #include "planner/cli/engines.h"
 #include "planner/cli/subcommand.h"
+#include "sim/check/collectives.h"
 #include "sim/check/predict.h"
 #include "sim/check/record.h"
 #include "sim/check/report.h"
@@ -18,20 +19,34 @@ namespace {
 
 struct Flags {
   std::vector<std::string> records, ids, profiles;
-  std::string suite, junit, html, report;
+  std::string suite, junit, html, report, scenarios;
   bool json = false, summary = false;
   unsigned threads = 0;
 };
 
-std::vector<check::Record> read_all(const Flags& flags) {
+struct Input {
   std::vector<check::Record> records;
+  std::vector<check::Row> collectives;
+};
+
+Input read_all(const Flags& flags, const check::PredictOptions& options) {
+  Input input;
+  const auto chosen = [&](const std::string& id) {
+    return flags.ids.empty() || std::any_of(flags.ids.begin(), flags.ids.end(), [&](const std::string& part) { return id.find(part) != std::string::npos; });
+  };
   for (const std::string& path : flags.records) {
-    for (check::Record& record : check::read_records(path)) {
-      const auto named = [&](const std::string& part) { return record.id.find(part) != std::string::npos; };
-      if (flags.ids.empty() || std::any_of(flags.ids.begin(), flags.ids.end(), named)) records.push_back(std::move(record));
+    const std::string text = read_text_file(path);
+    if (check::holds_collectives(text)) {
+      for (check::Row& row : check::predict_collectives(text, path, options.profiles)) {
+        if (chosen(row.id)) input.collectives.push_back(std::move(row));
+      }
+      continue;
+    }
+    for (check::Record& record : check::records_from_text(text, path)) {
+      if (chosen(record.id)) input.records.push_back(std::move(record));
     }
   }
-  return records;
+  return input;
 }
 
 check::PredictOptions options_of(const Flags& flags) {
@@ -45,11 +60,42 @@ check::PredictOptions options_of(const Flags& flags) {
   return options;
 }
 
+/// Each record's scenario as a file, for `sgsim simulate` and `sgsim explain`.
+void write_scenarios(const std::string& folder, const std::vector<check::Record>& records, const check::Sources& sources) {
+  std::filesystem::create_directories(folder);
+  for (const check::Record& record : records) {
+    const check::Question question = check::question_of(record, sources);
+    if (question.skipped.empty()) write_text_file((std::filesystem::path(folder) / (record.id + ".json")).string(), question.text + "\n");
+  }
+}
+
+/// The page, and its plots in a folder beside it.
+void write_accuracy_page(const std::string& path, const check::Report& report) {
+  const std::filesystem::path page(path), plots = page.parent_path() / page.stem();
+  std::filesystem::create_directories(plots);
+  write_text_file(path, check::markdown_report(report, page.stem().string()));
+  for (const auto& [file, summary] : check::summaries_by_file(report.rows)) {
+    const std::string svg = check::scatter_svg(report.rows, file);
+    if (!svg.empty()) write_text_file((plots / (check::plot_name(file) + ".svg")).string(), svg);
+  }
+}
+
+void write_reports(const Flags& flags, const check::Report& report) {
+  if (!flags.junit.empty()) write_text_file(flags.junit, check::junit_report(report));
+  if (!flags.html.empty()) write_text_file(flags.html, check::html_report(report));
+  if (!flags.report.empty()) write_accuracy_page(flags.report, report);
+}
+
 ExitCode run_check(const Flags& flags) {
   const check::Sources sources = check::shipped_sources();
+  const check::PredictOptions options = options_of(flags);
+  const auto [records, collectives] = read_all(flags, options);
+  if (!flags.scenarios.empty()) write_scenarios(flags.scenarios, records, sources);
   check::Report report;
-  report.rows = check::predict(read_all(flags), sources, run_engine, options_of(flags));
+  report.rows = check::predict(records, sources, run_engine, options);
+  report.rows.insert(report.rows.end(), collectives.begin(), collectives.end());
   if (!flags.suite.empty()) report.breaches = check::breaches_of(check::read_suite(flags.suite), report.rows);
+  write_reports(flags, report);
   fmt::print("{}", flags.json ? check::json_report(report) : check::text_report(report, !flags.summary));
   const bool broken = std::any_of(report.breaches.begin(), report.breaches.end(), [](const check::Breach& b) { return b.blocks; });
   return broken ? ExitCode::check_failed : ExitCode::good;
@@ -64,8 +110,12 @@ void add_check(CLI::App& app, Action& chosen) {
   command->add_flag("--json", flags->json, "Print JSON");
   command->add_flag("--summary", flags->summary, "Print the table by file without a line a row");
   command->add_option("--suite", flags->suite, "Tolerances (docs/check.md)")->type_name("FILE")->check(CLI::ExistingFile);
+  command->add_option("--junit", flags->junit, "Write a JUnit file: a case a row")->type_name("FILE");
+  command->add_option("--html", flags->html, "Write a page with tables and plots")->type_name("FILE");
+  command->add_option("--report", flags->report, "Write docs/accuracy.md and its plots")->type_name("FILE.md");
   command->add_option("--id", flags->ids, "Only rows whose id contains this")->type_name("TEXT");
   command->add_option("--profile", flags->profiles, "A profile in place of the one that ships: h200=FILE")->type_name("NAME=FILE");
+  command->add_option("--scenarios", flags->scenarios, "Write each row's scenario into this folder")->type_name("FOLDER");
   command->add_option("--threads", flags->threads, "Threads; 0: as many as the machine has")->type_name("N");
   command->callback([flags, &chosen] { chosen = [flags] { return run_check(*flags); }; });
 }

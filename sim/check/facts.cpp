@@ -47,8 +47,8 @@ std::optional<Network> network_of(std::string_view interconnect, std::int64_t gp
   const std::string text = lower_case(interconnect);
   if (const auto m = match(text, R"((\d+)\s*x\s*(\d+)\s*gb)")) return Network{.nics = std::stoi((*m)[1]), .gbit_per_s = std::stod((*m)[2])};
   if (const auto m = match(text, R"((\d+)\s*omni-path links? per node)")) return Network{.nics = std::stoi((*m)[1]), .gbit_per_s = kOmniPath};
-  if (const auto m = match(text, R"((\d+)\s*gb(?:ps|it/s|/s)?\s*(?:rdma\s*)?per gpu)")) return Network{.nics = static_cast<int>(gpus_per_node), .gbit_per_s = std::stod((*m)[1])};
-  if (const auto m = match(text, R"((\d+)\s*gb(?:ps|it/s|/s)?\s*per node)")) {
+  if (const auto m = match(text, R"((\d+)\s*gb(?:ps|it/s|/s)\s*(?:rdma\s*)?per gpu)")) return Network{.nics = static_cast<int>(gpus_per_node), .gbit_per_s = std::stod((*m)[1])};
+  if (const auto m = match(text, R"((\d+)\s*gb(?:ps|it/s|/s)\s*per node)")) {
     // A node's total with nothing said of its ports: ports of 100 Gbit/s, at most one a GPU.
     const double total = std::stod((*m)[1]);
     const int nics = std::clamp(static_cast<int>(total / 100.0), 1, static_cast<int>(std::max<std::int64_t>(1, gpus_per_node)));

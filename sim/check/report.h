@@ -26,6 +26,8 @@ struct Report {
 [[nodiscard]] std::string html_report(const Report& report);
 /// docs/accuracy.md: tables, and plots as SVG files of `folder` beside the page.
 [[nodiscard]] std::string markdown_report(const Report& report, const std::string& plots);
+/// A file of records as part of a file name.
+[[nodiscard]] std::string plot_name(const std::string& file);
 /// Predicted against measured, log-log, one file of records.
 [[nodiscard]] std::string scatter_svg(const std::vector<Row>& rows, const std::string& file);
 

@@ -78,7 +78,7 @@ void apply_recompute(Work& work, const plan::Plan& plan, compile::Execution exec
 /// As a whole, or each position apart where kernels must not cross; eager kernels where only the layers are compiled.
 compile::CompiledGraph compiled_graph(const graph::OperatorGraph& graph, const segment::Cut& cut, const Training& training,
                                       const std::vector<bool>& recomputed, bool across, Diagnostics& diagnostics) {
-  if (training.execution == compile::Execution::eager && training.stack.fused_kernels) return segment::compile_fused_kernels(graph, cut, recomputed, diagnostics);
+  if (training.execution == compile::Execution::eager && training.stack.fused_kernels) return segment::compile_fused_kernels(graph, recomputed, diagnostics);
   if (across || training.execution == compile::Execution::eager) return compile::compile(graph, training.execution, diagnostics);
   std::vector<compile::Execution> execution(cut.count(), training.execution);
   if (training.stack.compile_layers_only) execution.front() = execution.back() = compile::Execution::eager;

@@ -30,9 +30,9 @@ struct Stack {
   bool accumulate_in_matmul = false;
   /// torch.compile was applied to each layer apart: what stands before and after the layers runs eagerly.
   bool compile_layers_only = false;
-  /// Eager execution with the framework's own fused kernels inside the layers (Megatron-LM's JIT-fused bias-gelu and
-  /// bias-dropout-add, its scaled masked softmax, apex layer norms): the device runs what fusion gives, the host still
-  /// dispatches operator by operator. What stands before and after the layers is not fused.
+  /// Eager execution with the framework's own fused kernels inside the layers: scale, mask and softmax as one, dropout with
+  /// the residual sum (Megatron-LM's JIT-fused bias-dropout-add), the pieces of a norm and of a rotary embedding, the gate of
+  /// a gated feed-forward (apex, TransformerEngine, flash-attention). Nothing else is fused, recomputation least.
   bool fused_kernels = false;
   /// Linear layers inside the layers run in 8-bit floating point, all three products (TransformerEngine, torchao float8);
   /// embedding, head, attention and everything else keep the compute type.

@@ -15,7 +15,7 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr int kStackVersion = 1;
-constexpr const char* kStatements = "a list of statements {\"set\": {PATH: VALUE}, \"source\": TEXT}";
+constexpr const char* kStatements = "a list of statements {\"when\": {PATH: VALUES}, \"set\": {PATH: VALUE}, \"source\": TEXT}";
 
 std::vector<std::string> path_steps(const std::string& path) {
   std::vector<std::string> steps;
@@ -30,6 +30,14 @@ std::vector<std::string> path_steps(const std::string& path) {
 StackFile::Statement read_statement(const json& value, const std::string& path, Document& document) {
   ObjectReader section(value, path, document);
   StackFile::Statement statement;
+  if (const json* when = section.find("when")) {
+    if (!when->is_object()) section.fail("when", describe(*when), "an object of scenario paths and values");
+    for (const auto& [key, member] : when->items()) {
+      std::vector<std::string>& values = statement.when.emplace_back(key, std::vector<std::string>()).second;
+      if (!member.is_array()) values.push_back(member.dump());
+      for (const json& value_of : member.is_array() ? member : json::array()) values.push_back(value_of.dump());
+    }
+  }
   const json& set = section.require("set", "an object of scenario paths and values");
   if (!set.is_object() || set.empty()) section.fail("set", describe(set), "an object of scenario paths and values");
   for (const auto& [key, member] : set.items()) statement.set.emplace_back(key, member.dump());
@@ -58,6 +66,23 @@ StackFile parse(const std::string& text, const std::string& file) {
   for (std::size_t i = 0; i < statements.size(); ++i) stack.statements.push_back(read_statement(statements[i], "$.statements[" + std::to_string(i) + "]", document));
   root.finish();
   return stack;
+}
+
+/// What stands at a path; null where nothing does.
+json value_at(const json& tree, const std::string& path) {
+  const json* at = &tree;
+  for (const std::string& step : path_steps(path)) {
+    if (!at->is_object() || !at->contains(step)) return nullptr;
+    at = &(*at)[step];
+  }
+  return *at;
+}
+
+bool holds(const json& tree, const StackFile::Statement& statement) {
+  return std::all_of(statement.when.begin(), statement.when.end(), [&](const auto& condition) {
+    const std::string there = value_at(tree, condition.first).dump();
+    return std::find(condition.second.begin(), condition.second.end(), there) != condition.second.end();
+  });
 }
 
 /// Sets the value unless something stands there, or stands in the way.
@@ -102,6 +127,7 @@ void apply_stack(json& tree, const StackFile& stack) {
   const bool generated = tree.contains("model") && tree["model"].is_object() && !tree["model"].contains("graph");
   const bool inline_config = generated && tree["model"].contains("config") && tree["model"]["config"].is_object();
   for (const StackFile::Statement& statement : stack.statements) {
+    if (!holds(tree, statement)) continue;
     for (const auto& [path, value] : statement.set) {
       if (path.starts_with("model.config.") && !inline_config) continue;
       if (path.starts_with("model.") && !generated) continue;

@@ -10,6 +10,7 @@ namespace sgsim::scenario {
 /// What a training framework does of its own accord, as scenario settings, each with its source (docs/formats/stack.md).
 struct StackFile {
   struct Statement {
+    std::vector<std::pair<std::string, std::vector<std::string>>> when;  // scenario path -> JSON values, one of which must stand there
     std::vector<std::pair<std::string, std::string>> set;  // scenario path -> JSON value
     std::string source;
   };

@@ -26,9 +26,9 @@ ValueRef merged_heads(Tape& tape, ValueRef x) {
   return reshape(tape, by_token, {shape[0], shape[1], shape[2] * shape[3]});
 }
 
-/// Batched products with scale, mask and softmax between them, as Megatron-LM before flash attention: no attention dropout,
-/// softmax in the compute type, reshapes free (it keeps the sequence dimension first).
-ValueRef unfused(Tape& tape, ValueRef q, ValueRef k, ValueRef v, std::optional<ValueRef> hidden) {
+/// Batched products with scale, mask, softmax and dropout between them, as Megatron-LM before flash attention: softmax in
+/// the compute type, reshapes free (it keeps the sequence dimension first).
+ValueRef unfused(Tape& tape, ValueRef q, ValueRef k, ValueRef v, std::optional<ValueRef> hidden, double dropout_rate) {
   const Dims shape = tape.shape(q), value_shape = tape.shape(v);
   const auto batched = [&tape](ValueRef x) {
     const Dims s = tape.shape(x);
@@ -39,7 +39,9 @@ ValueRef unfused(Tape& tape, ValueRef q, ValueRef k, ValueRef v, std::optional<V
   ValueRef scores = mul(tape, products, 1.0 / __builtin_sqrt(static_cast<double>(shape[3])));
   constexpr double kMasked = -10000.0;  // Megatron-LM's value for hidden scores
   if (hidden) scores = masked_fill(tape, scores, *hidden, kMasked);
-  const ValueRef y = bmm(tape, softmax(tape, scores), v3);
+  ValueRef weights = softmax(tape, scores);
+  if (dropout_rate > 0.0) weights = dropout(tape, weights, dropout_rate);
+  const ValueRef y = bmm(tape, weights, v3);
   return merged_heads(tape, view(tape, y, {shape[0], shape[1], shape[2], value_shape[3]}));
 }
 
@@ -57,7 +59,7 @@ ValueRef attend(Model& model, ValueRef q, ValueRef k, ValueRef v, std::optional<
   v = cast(tape, v, compute);
   k = cast(tape, k, compute);
   q = cast(tape, q, compute);
-  if (!fused) return unfused(tape, q, k, v, mask);
+  if (!fused) return unfused(tape, q, k, v, mask, model.config.attention_dropout);
   std::optional<ValueRef> additive;
   if (mask) additive = additive_mask(tape, *mask, compute);
   return merged_heads(tape, fused_attention(tape, q, k, v, additive, causal, model.config.attention_dropout));
