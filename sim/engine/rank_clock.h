@@ -40,9 +40,17 @@ class RankClock {
     --transfers_;
   }
   void end_task(double now) { end_ = now; }
+  /// A run with nothing beside it has come as far as `now`, with so much of the time since its beginning in kernels and the rest in
+  /// collectives.
+  void pass_run(double now, double computing) {
+    compute_ += computing;
+    exposed_ += now - since_ - computing;
+    since_ = now;
+  }
 
   [[nodiscard]] bool computing() const { return computes_ > 0; }
   [[nodiscard]] bool transferring() const { return transfers_ > 0; }
+  [[nodiscard]] bool idle() const { return computes_ == 0 && transfers_ == 0 && copies_ == 0; }
   [[nodiscard]] double end() const { return end_; }
 
   /// The rank waits for the others until the step ends.
@@ -55,8 +63,6 @@ class RankClock {
  private:
   /// Relative: times closer than this are one instant that rounding has spread.
   static constexpr double kInstant = 1e-12;
-
-  [[nodiscard]] bool idle() const { return computes_ == 0 && transfers_ == 0 && copies_ == 0; }
 
   void begin(double now, double ready) {
     const double instant = kInstant * now;

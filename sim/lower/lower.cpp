@@ -14,7 +14,7 @@ std::variant<Lowered, std::vector<plan::Violation>> lower(const Request& request
   Diagnostics diagnostics;
   const TaskCosts costs = profile_costs(request.profile, request.training.execution, diagnostics);
   const ShapeOf shape_of = [&](std::span<const GpuId> members, double concurrent) { return cluster::group_shape(request.cluster, members, concurrent); };
-  Lowered lowered = lower_segmented(model, request.plan, request.training, request.cluster, shape_of, costs);
+  Lowered lowered = lower_segmented(model, request.plan, request.training, request.cluster, shape_of, costs, {.merge_lockstep = request.merge_lockstep});
   lowered.diagnostics.merge(diagnostics);
   for (plan::Note& note : plan::plan_notes(request.model, request.plan, request.cluster)) lowered.notes.push_back(std::move(note));
   return lowered;

@@ -40,6 +40,7 @@ struct Request {
   const Training& training;
   const cluster::Cluster& cluster;
   const cost::Profile& profile;
+  bool merge_lockstep = false;   // shorter programs for the fast engine, same times (LowerOptions)
 };
 
 /// Memory of one rank class over the step, by kind.

@@ -1,6 +1,5 @@
 #include "sim/lower/lower_segmented.h"
 
-#include <optional>
 #include <utility>
 
 #include "sim/lower/binding/layout.h"
@@ -21,13 +20,25 @@ Flops recomputed_flops(const SegmentedModel& model, const std::vector<SegmentLau
   return total;
 }
 
-// Tensor-parallel groups stay in step when each lies in one node (all its ranks then have like neighbours everywhere) and
-// nothing is slow.
-std::optional<Lockstep> lockstep_of(const plan::Plan& plan, const cluster::Cluster& cluster, const ShapeOf& shape_of) {
-  if (plan.tp == 1 || cluster.node.gpus % plan.tp != 0 || !cluster.faults.empty()) return std::nullopt;
-  std::vector<GpuId> gpus;
-  for (int t = 0; t < plan.tp; ++t) gpus.push_back(GpuId{static_cast<std::uint32_t>(t)});
-  return Lockstep{.tensor = shape_of(gpus, 1.0)};
+// Gathers of pipeline boundaries wait for earlier collectives on the tensor-parallel stream, which merging would hide.
+bool can_merge(const plan::Plan& plan, const Stack& stack) { return plan.tp > 1 && !(stack.scatter_gather_boundary && plan.pp > 1); }
+
+struct Stages {
+  Bound bound;
+  std::vector<Memory> memory;   // by stage
+};
+
+Stages build_stages(const StageInput& input, const cluster::Cluster& cluster, const ShapeOf& shape_of) {
+  std::vector<Skeleton> skeletons;
+  Stages out;
+  for (int s = 0; s < input.plan.pp; ++s) {
+    Stage stage = build_stage(input, s);
+    const auto communicators = static_cast<int>(stage.skeleton.slots.size());
+    out.memory.push_back(replay_memory(stage, runtime_memory(cluster.node.gpu, communicators, input.training.execution)));
+    skeletons.push_back(std::move(stage.skeleton));
+  }
+  out.bound = bind(std::move(skeletons), input.plan, input.shard_group, cluster, shape_of, input.costs);
+  return out;
 }
 
 }  // namespace
@@ -37,19 +48,15 @@ Lowered lower_segmented(const SegmentedModel& model, const plan::Plan& plan, con
   const std::vector<SegmentLaunches> segments = price_segments(model, training.execution, training.stack.compile_layers_only, costs, training.stack.float8_linear);
   const auto stages = partition(model, plan);
   const int shard_group = resolved_shard_group(plan, cluster.node.gpus);
-  const std::optional<Lockstep> lockstep = options.merge_lockstep ? lockstep_of(plan, cluster, shape_of) : std::nullopt;
-  const StageInput input{.model = model, .segments = segments, .stages = stages, .plan = plan, .training = training, .costs = costs, .shard_group = shard_group, .lockstep = lockstep ? &*lockstep : nullptr};
-  std::vector<Skeleton> skeletons;
-  std::vector<Memory> memory;
-  for (int s = 0; s < plan.pp; ++s) {
-    Stage stage = build_stage(input, s);
-    memory.push_back(replay_memory(stage, runtime_memory(cluster.node.gpu, static_cast<int>(stage.skeleton.slots.size()), training.execution)));
-    skeletons.push_back(std::move(stage.skeleton));
+  StageInput input{.model = model, .segments = segments, .stages = stages, .plan = plan, .training = training, .costs = costs, .shard_group = shard_group, .merge_lockstep = options.merge_lockstep && can_merge(plan, training.stack)};
+  Stages built = build_stages(input, cluster, shape_of);
+  if (!built.bound.merging_is_exact) {
+    input.merge_lockstep = false;
+    built = build_stages(input, cluster, shape_of);
   }
-  Bound bound = bind(std::move(skeletons), plan, shard_group, cluster, shape_of, costs);
   Lowered lowered;
-  for (const std::uint32_t s : bound.stage_of) lowered.memory.push_back(memory[s]);
-  lowered.workload = std::move(bound.workload);
+  for (const std::uint32_t s : built.bound.stage_of) lowered.memory.push_back(built.memory[s]);
+  lowered.workload = std::move(built.bound.workload);
   const auto passes = static_cast<double>(plan.micro_batches() * plan.dp);
   lowered.model_flops = model.model_flops * passes;
   lowered.hardware_flops = lowered.model_flops + recomputed_flops(model, segments) * (passes * plan.tp * plan.cp);

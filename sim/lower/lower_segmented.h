@@ -8,10 +8,9 @@
 namespace sgsim::lower {
 
 struct LowerOptions {
-  /// Tensor-parallel collectives that the next kernel waits for become part of the compute tasks around them
-  /// (Segment::communication), which makes programs some twenty times shorter. For searches. Only where every group lies in one
-  /// sound node, so that its ranks stay in step; exact but for interference: the merged collectives slow with the computation while
-  /// other communication runs.
+  /// Tensor-parallel collectives that the next kernel waits for become parts of the compute tasks around them (workload.h, Part),
+  /// which makes programs some twenty times shorter. Exact or not done: only where ranks that differ in nothing but their place in
+  /// their tensor-parallel groups run one program at full speed, and where the host never holds back the middle of a run.
   bool merge_lockstep = false;
 };
 

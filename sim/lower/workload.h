@@ -59,7 +59,19 @@ struct Segment {
   std::uint32_t first_kernel = 0, kernel_count = 0;  // range of Program::kernels, in launch order
   std::uint8_t phase = 0;                        // graph::Phase
   Seconds recompute;                             // share of `device` that is recomputation
-  Seconds communication = {};                    // share of `device` that is collectives merged into the run (lower_segmented.h)
+  Seconds communication = {};                    // share of `device` that is collectives merged into the run (Part)
+  std::uint32_t first_part = 0, part_count = 0;  // range of Program::parts; none: kernels only
+};
+
+/// A piece of a run with collectives in it (LowerOptions::merge_lockstep): kernels, or one collective. Parts follow each other
+/// without a gap. A collective part is communication in every respect (accounting, interference, not slowed by a slow GPU), among
+/// ranks in lockstep: the members of its group run one program at one speed and arrive together by symmetry, so that none waits.
+/// The task's times are its parts' composed; once its first part has been issued, the host holds none of the others back.
+struct Part {
+  static constexpr std::uint32_t kKernels = 0xffffffffu;
+  Seconds device, issue_to_end, host;            // as of a Task
+  std::uint32_t comm = kKernels;                 // collective: index in Program::comms
+  [[nodiscard]] bool is_collective() const { return comm != kKernels; }
 };
 
 /// A communication as a program uses it.
@@ -79,6 +91,7 @@ struct Program {
   std::vector<Dependency> dependencies;
   std::vector<Comm> comms;
   std::vector<Segment> segments;
+  std::vector<Part> parts;                // of segments with merged collectives
   std::vector<KernelCost> kernels;
   std::vector<std::string> names;
   /// Slowing while computation and communication run at once on a rank (measured factors, >= 1): the kernels of a

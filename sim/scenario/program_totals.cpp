@@ -29,6 +29,12 @@ Uses uses_of(const lower::Program& program) {
         break;
     }
   }
+  for (std::size_t s = 0; s < program.segments.size(); ++s) {
+    const lower::Segment& segment = program.segments[s];
+    for (std::uint32_t p = segment.first_part; p < segment.first_part + segment.part_count; ++p) {
+      if (program.parts.at(p).is_collective()) uses.comms.at(program.parts[p].comm) += uses.segments[s];
+    }
+  }
   return uses;
 }
 

@@ -42,6 +42,12 @@ EngineRequest resolved(const EngineRequest& request, const lower::Lowered& lower
   return r;
 }
 
+/// Programs are shortened where the fast engine folds ranks and nobody looks at single tasks.
+bool merges_lockstep(const EngineRequest& request) {
+  const bool totals_only = request.record == Record::nothing || request.record == Record::fullest_rank;
+  return totals_only && request.choice.name == EngineName::fast && !request.choice.full;
+}
+
 }  // namespace
 
 Outcome simulate(const Scenario& scenario, const Inputs& inputs, const RunEngine& engine, const EngineRequest& request) {
@@ -50,7 +56,8 @@ Outcome simulate(const Scenario& scenario, const Inputs& inputs, const RunEngine
                                .plan = scenario.plan,
                                .training = scenario.training,
                                .cluster = scenario.cluster,
-                               .profile = *inputs.profile});
+                               .profile = *inputs.profile,
+                               .merge_lockstep = merges_lockstep(request)});
   if (auto* violations = std::get_if<std::vector<plan::Violation>>(&lowered)) return std::move(*violations);
   Run run;
   run.lowered = std::get<lower::Lowered>(std::move(lowered));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "sim/core/units_text.h"
 
@@ -73,6 +74,27 @@ void check_task(const lower::Program& program, std::size_t index, const std::vec
   }
 }
 
+void check_parts(const lower::Program& program) {
+  for (std::size_t s = 0; s < program.segments.size(); ++s) {
+    const lower::Segment& segment = program.segments[s];
+    if (std::size_t{segment.first_part} + segment.part_count > program.parts.size()) {
+      throw wrong(fmt::format("program \"{}\", segment {}", program.name, s), fmt::format("parts {} to {}", segment.first_part, std::size_t{segment.first_part} + segment.part_count),
+                  fmt::format("at most {}", program.parts.size()));
+    }
+  }
+  for (std::size_t p = 0; p < program.parts.size(); ++p) {
+    const lower::Part& part = program.parts[p];
+    if (!is_time(part.device) || (part.is_collective() && part.comm >= program.comms.size())) {
+      throw wrong(fmt::format("program \"{}\", part {}", program.name, p), fmt::format("{} s of communication {}", part.device.value(), part.comm),
+                  fmt::format("a finite time, not negative, of kernels or of one of its {} communications", program.comms.size()));
+    }
+  }
+  for (std::size_t t = 0; t < program.tasks.size() && !program.parts.empty(); ++t) {
+    if (program.tasks[t].kind != TaskKind::compute || program.tasks[t].segment < program.segments.size()) continue;
+    throw wrong(task_place(program, t), fmt::format("segment {}", program.tasks[t].segment), fmt::format("one of its {} segments", program.segments.size()));
+  }
+}
+
 void check_program(const lower::Program& program) {
   if (!(program.compute_slowdown >= 1.0) || !(program.transfer_slowdown >= 1.0) || !std::isfinite(program.compute_slowdown) || !std::isfinite(program.transfer_slowdown)) {
     throw wrong(fmt::format("program \"{}\"", program.name), fmt::format("slowdowns {} and {}", program.compute_slowdown, program.transfer_slowdown), "finite factors of at least 1");
@@ -89,6 +111,28 @@ void check_program(const lower::Program& program) {
   for (std::size_t t = 0; t < program.tasks.size(); ++t) {
     check_task(program, t, issued);
     ++issued[program.tasks[t].stream];
+  }
+  check_parts(program);
+}
+
+/// Members of a group with merged collectives must have nothing that could set them apart.
+void check_lockstep(const lower::Workload& workload) {
+  std::vector<std::set<std::uint16_t>> slots(workload.programs.size());
+  for (std::size_t p = 0; p < slots.size(); ++p) {
+    for (const lower::Part& part : workload.programs[p].parts) {
+      if (part.is_collective()) slots[p].insert(workload.programs[p].comms[part.comm].slot);
+    }
+  }
+  for (std::size_t r = 0; r < workload.ranks.size(); ++r) {
+    const lower::RankBinding& rank = workload.ranks[r];
+    for (const std::uint16_t slot : slots[rank.program.value]) {
+      for (const RankId member : workload.groups[rank.groups[slot].value].members) {
+        const lower::RankBinding& other = workload.ranks[member.value];
+        if (other.program == rank.program && other.speed == rank.speed) continue;
+        throw wrong(fmt::format("rank {}, group {}", r, rank.groups[slot].value), fmt::format("merged collectives with rank {}, which runs another program or at another speed", member.value),
+                    "ranks in lockstep", "lower without merge_lockstep");
+      }
+    }
   }
 }
 
@@ -161,6 +205,7 @@ void check_workload(const lower::Workload& workload) {
     }
   }
   check_groups(workload);
+  check_lockstep(workload);
 }
 
 std::string describe_task(const lower::Workload& workload, std::uint32_t rank, std::uint32_t task) {

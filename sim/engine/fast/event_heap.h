@@ -41,10 +41,13 @@ class EventHeap {
 
   /// Multiplies by `factor` the time from `now` to the event of an activity that has one.
   void stretch(double now, double factor, std::uint32_t activity) {
+    move(now + std::max(0.0, heap_[place_[activity]].time - now) * factor, activity);
+  }
+
+  /// Another time for an activity that has an event.
+  void move(double time, std::uint32_t activity) {
     const std::uint32_t at = place_[activity];
-    const double before = heap_[at].time;
-    const double time = now + std::max(0.0, before - now) * factor;
-    if (time < before) {
+    if (time < heap_[at].time) {
       sift_up(at, {time, activity});
     } else {
       sift_down(at, {time, activity});

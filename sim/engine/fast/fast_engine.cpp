@@ -43,6 +43,10 @@ void FastEngine::handle_stream(std::uint32_t stream) {
   }
   switch (task.kind()) {
     case TaskKind::compute:
+      if (task.comm != 0) {
+        if (!end_part(stream)) return;
+        break;
+      }
       rank.clock.end_compute(now_);
       mark_dirty(s.rank);
       break;
@@ -146,11 +150,18 @@ void FastEngine::begin(std::uint32_t stream, const FastTask& task) {
   s.state = State::running;
   switch (task.kind()) {
     case TaskKind::compute:
+      interrupt(rank);
+      if (task.comm != 0) {
+        s.part = task.comm;
+        start_part(stream);
+        break;
+      }
       rank.clock.begin_compute(now_);
       mark_dirty(s.rank);
       events_.push(now_ + task.device * rank.slowness * (rank.transferring ? rank.program->compute_slowdown : 1.0), stream);
       break;
     case TaskKind::copy:
+      interrupt(rank);
       rank.clock.begin_copy(now_);
       events_.push(now_ + task.device, stream);
       break;
@@ -194,6 +205,7 @@ void FastEngine::start_transfer(std::uint32_t index) {
     Stream& s = streams_[arrival.stream];
     Rank& rank = ranks_[s.rank];
     s.state = State::transferring;
+    interrupt(rank);
     note_start(arrival.stream, now_);
     rank.clock.begin_transfer(now_, arrival.time);
     transfer.computing += rank.computing ? 1 : 0;

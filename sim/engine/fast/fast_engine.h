@@ -29,6 +29,7 @@ class FastEngine {
     std::uint32_t next = 0, end = 0;
     std::uint32_t rank = 0;
     std::uint32_t transfer = kNone;          // while transferring
+    std::uint32_t part = 0;                  // while a run with parts is running: FastProgram::parts
     std::uint16_t first_waiter = kNoStream;  // streams of the rank that wait for this one
     std::uint16_t next_waiter = kNoStream;   // in the list that this stream waits in
     State state = State::waiting;
@@ -50,6 +51,8 @@ class FastEngine {
     bool spans = false, dirty = false;
     bool computing = false, transferring = false;  // as the rates in force assume
     double slowness = 1.0;                 // 1 / speed
+    std::uint32_t alone = kNone;           // stream whose run has nothing beside it: its event is the end of the run,
+    double alone_since = 0.0;              // and its part the one that began then
     RankClock clock;
   };
 
@@ -84,6 +87,9 @@ class FastEngine {
   void advance(std::uint32_t stream);      // to its next task
   void start_next(std::uint32_t stream);
   void begin(std::uint32_t stream, const FastTask& task);
+  void start_part(std::uint32_t stream);
+  [[nodiscard]] bool end_part(std::uint32_t stream);
+  void interrupt(Rank& rank);
   void synchronise(std::uint32_t stream, const FastTask& task);
   void arrive(std::uint32_t stream, const FastTask& task);
   void start_transfer(std::uint32_t index);
@@ -96,6 +102,7 @@ class FastEngine {
   void settle();
   void settle_computations(Rank& rank, bool transferring);
   void settle_transfers(Rank& rank, bool computing);
+  [[nodiscard]] bool in_collective_part(const Stream& stream) const;
   [[nodiscard]] double slowdown(const Transfer& transfer) const { return transfer.computing > 0 ? transfer.slowdown : 1.0; }
   [[nodiscard]] timeline::Timeline collect(const Folded& folded);
   void check_finished() const;

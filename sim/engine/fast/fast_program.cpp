@@ -26,8 +26,31 @@ void rewrite_comms(const lower::Program& program, OperationNumbers& numbers, Fas
   }
 }
 
+/// Returns where the parts of each segment begin; 0: it has none.
+std::vector<std::uint32_t> rewrite_parts(const lower::Program& program, FastProgram& out) {
+  out.parts.assign(1, {});
+  std::vector<std::uint32_t> first(program.parts.empty() ? 0 : program.segments.size(), 0);
+  for (std::size_t s = 0; s < first.size(); ++s) {
+    const lower::Segment& segment = program.segments[s];
+    if (segment.part_count == 0) continue;
+    first[s] = static_cast<std::uint32_t>(out.parts.size());
+    FastPart next;
+    for (std::uint32_t p = segment.first_part; p < segment.first_part + segment.part_count; ++p) {
+      next.device = program.parts[p].device.value();
+      next.collective = program.parts[p].is_collective();
+      next.rest = segment.first_part + segment.part_count - p;
+      out.parts.push_back(next);
+      (next.collective ? next.collectives_before : next.kernels_before) += next.device;
+    }
+    next.rest = 0;
+    out.parts.push_back(next);
+  }
+  return first;
+}
+
 /// Times, uses and places: in program order, as the host issues the tasks.
 void rewrite_tasks(const lower::Program& program, FastProgram& out) {
+  const std::vector<std::uint32_t> parts = rewrite_parts(program, out);
   std::size_t slots = 0;
   for (const lower::Comm& comm : program.comms) slots = std::max(slots, std::size_t{comm.slot} + 1);
   std::vector<std::uint32_t> uses(slots, 0);
@@ -51,6 +74,7 @@ void rewrite_tasks(const lower::Program& program, FastProgram& out) {
     fast.device = task.device.value();
     fast.launch = host + (task.issue_to_end.value() - task.device.value());
     host += task.host.value();
+    if (task.kind == TaskKind::compute && !parts.empty()) fast.comm = parts[task.segment] & 0x1fffffffu;
     if (!is_communication(task.kind)) continue;
     fast.comm = comm_index(task) & 0x1fffffffu;
     fast.use = uses[program.comms[task.comm].slot]++;

@@ -16,7 +16,7 @@ struct FastTask {
   std::uint32_t sync = 0;    // host_syncs issued before it
   std::uint32_t use = 0;     // communication: which use of its slot
   std::uint32_t dependency_end = 0;  // in FastProgram::dependencies; they begin where those of the task before it end
-  std::uint32_t comm : 29 = 0;       // communication: FastProgram::comms
+  std::uint32_t comm : 29 = 0;       // communication: FastProgram::comms; computation with parts: the first of FastProgram::parts
   std::uint32_t kind_ : 3 = 0;
 
   [[nodiscard]] lower::TaskKind kind() const { return static_cast<lower::TaskKind>(kind_); }
@@ -33,6 +33,14 @@ struct FastComm {
   std::uint32_t slot = 0, operation = 0;
 };
 
+/// A part of a run (lower::Part), and what of the run comes before it. One more stands for the run's end.
+struct FastPart {
+  double device = 0.0;
+  double kernels_before = 0.0, collectives_before = 0.0;  // s at full speed
+  std::uint32_t rest = 0;    // parts from this one to the end of the run; 0: the end
+  bool collective = false;
+};
+
 /// A program with the tasks of each stream side by side, in front of them one that only marks the beginning.
 struct FastProgram {
   std::vector<FastTask> tasks;             // stream after stream, from index 1
@@ -40,6 +48,7 @@ struct FastProgram {
   std::vector<std::uint32_t> stream_begin; // of each stream, and the end
   std::vector<FastDependency> dependencies;
   std::vector<FastComm> comms;             // by (index in Program::comms, task receives)
+  std::vector<FastPart> parts;             // from index 1: of each segment that has some, in segment order
   std::uint32_t syncs = 0;
   double compute_slowdown = 1.0, transfer_slowdown = 1.0;
 };

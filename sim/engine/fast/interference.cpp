@@ -30,7 +30,7 @@ void FastEngine::settle_computations(Rank& rank, bool transferring) {
   if (slow == 1.0 || !rank.clock.computing()) return;
   for (std::uint32_t stream = rank.first_stream; stream < rank.first_stream + rank.streams; ++stream) {
     const Stream& s = streams_[stream];
-    if (s.state != State::running || rank.program->tasks[s.next].kind() != lower::TaskKind::compute) continue;
+    if (s.state != State::running || rank.program->tasks[s.next].kind() != lower::TaskKind::compute || in_collective_part(s)) continue;
     events_.stretch(now_, transferring ? slow : 1.0 / slow, stream);
   }
 }
@@ -39,6 +39,11 @@ void FastEngine::settle_transfers(Rank& rank, bool computing) {
   rank.computing = computing;
   if (!rank.clock.transferring()) return;
   for (std::uint32_t stream = rank.first_stream; stream < rank.first_stream + rank.streams; ++stream) {
+    if (in_collective_part(streams_[stream])) {
+      const double slow = rank.program->transfer_slowdown;
+      if (slow != 1.0) events_.stretch(now_, computing ? slow : 1.0 / slow, stream);
+      continue;
+    }
     if (streams_[stream].state != State::transferring) continue;
     Transfer& transfer = transfers_[streams_[stream].transfer];
     const double before = slowdown(transfer);

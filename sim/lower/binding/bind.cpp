@@ -37,6 +37,7 @@ class Binder {
   [[nodiscard]] std::vector<int> signature(const Group& group, int concurrent_groups) const;
   void find_shapes();
   void make_programs();
+  [[nodiscard]] bool merging_is_exact() const;
   [[nodiscard]] double speed_of(GpuId gpu) const;
 
   std::vector<Skeleton> stages_;
@@ -180,11 +181,25 @@ void Binder::make_programs() {
   }
 }
 
+// Groups of every kind go over into groups of the same kind when the ranks of all tensor-parallel groups move on by one place.
+// Where programs and speeds do too, the workload is symmetric under that, and members of such a group are always at one point.
+bool Binder::merging_is_exact() const {
+  const auto& programs = out_.workload.programs;
+  if (std::all_of(programs.begin(), programs.end(), [](const Program& p) { return p.parts.empty(); })) return true;
+  if (std::any_of(programs.begin(), programs.end(), host_holds_back_middle)) return false;
+  return std::all_of(out_.workload.ranks.begin(), out_.workload.ranks.end(), [&](const RankBinding& rank) {
+    Coordinates first = coordinates_of(plan_, RankId{rank.gpu.value});
+    first.tp = 0;
+    return rank.speed == 1.0 && rank.program == out_.workload.ranks[rank_at(plan_, first).value].program;
+  });
+}
+
 Bound Binder::bind() {
   bind_ranks();
   count_nodes();
   find_shapes();
   make_programs();
+  out_.merging_is_exact = merging_is_exact();
   return std::move(out_);
 }
 

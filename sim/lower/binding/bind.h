@@ -17,6 +17,7 @@ using ShapeOf = std::function<cluster::GroupShape(std::span<const GpuId>, double
 struct Bound {
   Workload workload;
   std::vector<std::uint32_t> stage_of;   // of each program
+  bool merging_is_exact = true;          // merged collectives (workload.h, Part) mean what they would mean one by one
 };
 
 /// Gives every rank its GPU (rank r on GPU r), its communicators and a program: one for each stage, and one more for each set of

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/lower/program/run_cost.h"
+
 namespace sgsim::lower {
 namespace {
 
@@ -10,7 +12,50 @@ bool overlaps(Slot slot) { return slot != Slot::tensor && slot != Slot::context 
 
 bool is_communication(TaskKind kind) { return kind == TaskKind::collective || kind == TaskKind::send || kind == TaskKind::receive; }
 
+// Kernels and priced collectives of a run in one cost (max, +).
+RunCost composed(const Program& program, const Segment& segment) {
+  RunCost cost;
+  for (std::uint32_t p = segment.first_part; p < segment.first_part + segment.part_count; ++p) {
+    const Part& part = program.parts[p];
+    cost = then(cost, {.device = part.device, .issue_to_end = part.issue_to_end, .host = part.host});
+  }
+  return cost;
+}
+
+void price_runs(Program& program, const std::vector<Seconds>& times) {
+  if (program.parts.empty()) return;
+  for (Part& part : program.parts) {
+    if (!part.is_collective()) continue;
+    part.device += times[part.comm];
+    part.issue_to_end += times[part.comm];
+  }
+  std::vector<RunCost> costs;
+  for (Segment& segment : program.segments) {
+    costs.push_back(composed(program, segment));
+    for (std::uint32_t p = segment.first_part; p < segment.first_part + segment.part_count; ++p) {
+      if (program.parts[p].is_collective()) segment.communication += times[program.parts[p].comm];
+    }
+  }
+  for (Task& task : program.tasks) {
+    if (program.segments[task.segment].part_count == 0) continue;
+    const RunCost& cost = costs[task.segment];
+    task.device = cost.device;
+    task.issue_to_end = cost.issue_to_end;
+    task.host = cost.host;
+  }
+}
+
 }  // namespace
+
+bool host_holds_back_middle(const Program& program) {
+  return std::any_of(program.segments.begin(), program.segments.end(), [&](const Segment& segment) {
+    if (segment.part_count == 0) return false;
+    const RunCost cost = composed(program, segment);
+    const Part& first = program.parts[segment.first_part];
+    constexpr double kRounding = 1e-12;  // relative
+    return (cost.issue_to_end - cost.device).value() > (first.issue_to_end - first.device).value() + kRounding * cost.issue_to_end.value();
+  });
+}
 
 void price_communication(Program& program, const std::vector<CommUse>& uses, const std::vector<Slot>& slots, const std::vector<cluster::GroupShape>& shapes, const TaskCosts& costs) {
   if (uses.empty()) return;
@@ -30,6 +75,7 @@ void price_communication(Program& program, const std::vector<CommUse>& uses, con
     task.device += times[task.comm];
     task.issue_to_end += times[task.comm];
   }
+  price_runs(program, times);
   const cost::Interference slowing = costs.interference(beside ? beside_inter : any && any_inter);
   program.compute_slowdown = std::max(1.0, slowing.compute_slowdown);
   program.transfer_slowdown = std::max(1.0, slowing.transfer_slowdown);

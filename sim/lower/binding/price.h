@@ -12,4 +12,8 @@ namespace sgsim::lower {
 void price_communication(Program& program, const std::vector<CommUse>& uses, const std::vector<Slot>& slots,
                          const std::vector<cluster::GroupShape>& shapes, const TaskCosts& costs);
 
+/// Whether a run with merged collectives (Part) could wait for the host behind its first part, so that its parts would not
+/// follow each other without a gap. Of a priced program.
+[[nodiscard]] bool host_holds_back_middle(const Program& program);
+
 }  // namespace sgsim::lower

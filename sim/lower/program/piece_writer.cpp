@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/core/error.h"
@@ -37,26 +38,35 @@ const char* op_name(graph::CollectiveOp op) {
 }  // namespace
 
 PieceWriter::PieceWriter(StageProgram& program, compile::Execution execution, const TaskCosts& costs,
-                         const std::vector<std::string>& modules, const Stack& stack, const Lockstep* lockstep)
-    : program_(program), execution_(execution), costs_(costs), modules_(modules), stack_(stack), lockstep_(lockstep) {}
+                         const std::vector<std::string>& modules, const Stack& stack, bool merge_lockstep)
+    : program_(program), execution_(execution), costs_(costs), modules_(modules), stack_(stack), merge_lockstep_(merge_lockstep) {}
 
 void PieceWriter::kernels(const std::vector<Launch>& launches, const RunLabel& label, std::span<const Insertion> insertions) {
-  std::vector<std::pair<std::uint32_t, Token>> unread;  // collectives in flight, by their reader
+  std::vector<InFlight> in_flight;
   const NameId position = program_.name(label.position);
   std::size_t next = 0;
   for (std::uint32_t k = 0; k <= launches.size(); ++k) {
+    const bool inserts = next < insertions.size() && insertions[next].kernel == k && !insertions[next].actions.empty();
+    if (inserts && k > 0 && !held_.empty() && held_.back().launch == &launches[k - 1]) {
+      // What is inserted stands between the collective and its reader, and does not wait for it.
+      const Launch& last = *held_.back().launch;
+      held_.pop_back();
+      release_held();
+      in_flight.push_back({.reader = k, .token = collective(last), .tensor = true});
+    }
     for (; next < insertions.size() && insertions[next].kernel == k; ++next) {
       for (const Action& action : insertions[next].actions) act(action);
     }
-    for (const auto& [reader, token] : unread) {
-      if (reader == k) wait_for(token);
+    for (const InFlight& other : in_flight) {
+      if (other.reader == k) wait_for(other.token);
     }
     if (k == launches.size()) break;
     const Launch& launch = launches[k];
-    if (launch.kernel->is_communication && merges(launch, k, launches)) {
-      merged_collective(launch, label, position);
+    if (launch.kernel->is_communication && can_merge(launch, k, label, in_flight)) {
+      held_.push_back({.launch = &launch, .phase = label.phase});
     } else if (launch.kernel->is_communication) {
-      unread.emplace_back(launch.reader, collective(launch));
+      release_held();
+      in_flight.push_back({.reader = launch.reader, .token = collective(launch), .tensor = launch.kernel->communication.group == "tp"});
     } else {
       compute(launch, label, position);
     }
@@ -65,10 +75,12 @@ void PieceWriter::kernels(const std::vector<Launch>& launches, const RunLabel& l
 }
 
 void PieceWriter::act(const Action& action) {
+  if (!std::holds_alternative<MemoryChange>(action)) release_held();
   std::visit([this](const auto& a) { (*this)(a); }, action);
 }
 
 void PieceWriter::wait_for(Token token) {
+  release_held();
   flush();
   pending_waits_.push_back(token);
 }
@@ -95,13 +107,20 @@ Step& PieceWriter::push(TaskKind kind, std::uint16_t stream, const std::vector<T
 
 void PieceWriter::flush() {
   if (!run_.open()) return;
-  const Run run = std::exchange(run_, Run{});
-  const std::uint32_t segment = program_.add_segment({.name = program_.name(run_name(run.phase, program_.text(run.first), program_.text(run.last))), .first_kernel = run.first_kernel,
-                                                      .kernel_count = run.kernel_count, .phase = static_cast<std::uint8_t>(run.phase), .recompute = run.recompute, .communication = run.communication});
-  const RunCost cost = with_graph_launch(run.cost);
+  Run run = std::exchange(run_, Run{});
+  Segment segment{.name = program_.name(run_name(run.phase, program_.text(run.first), program_.text(run.last))), .first_kernel = run.first_kernel,
+                  .kernel_count = run.kernel_count, .phase = static_cast<std::uint8_t>(run.phase), .recompute = run.recompute};
+  RunCost cost = with_graph_launch(run.cost);
+  if (!run.parts.empty()) {
+    run.parts.push_back({.device = cost.device, .issue_to_end = cost.issue_to_end, .host = cost.host});
+    segment.part_count = static_cast<std::uint32_t>(run.parts.size());
+    segment.first_part = program_.add_parts(run.parts);
+    cost = {};  // once the collectives have a price
+  }
+  const std::uint32_t index = program_.add_segment(segment);
   Step& step = push(TaskKind::compute, 0, {});
   step.cost = cost;
-  step.segment = segment;
+  step.segment = index;
 }
 
 void PieceWriter::extend(graph::Phase phase, NameId position, const RunCost& cost, std::uint32_t first_kernel, std::uint32_t count) {
@@ -117,48 +136,60 @@ void PieceWriter::extend(graph::Phase phase, NameId position, const RunCost& cos
 }
 
 void PieceWriter::compute(const Launch& launch, const RunLabel& label, NameId position) {
+  if (run_.open() && run_.phase == label.phase) merge_held();
+  release_held();
   const std::uint32_t kernel = program_.add_kernel(program_.kernel_cost(*launch.kernel, launch.estimate, modules_));
   extend(label.phase, position, launch.cost, kernel, 1);
   if (label.recompute) run_.recompute += launch.cost.device;
 }
 
-bool PieceWriter::merges(const Launch& launch, std::size_t index, const std::vector<Launch>& launches) const {
-  if (lockstep_ == nullptr || launch.kernel->communication.group != "tp") return false;
-  // Another collective may stand between this one and the kernel that reads it only if that one is merged too.
-  return launch.reader <= index + 1 || index + 1 >= launches.size();
+// The next kernel reads it, and no collective is in flight that it would have to wait for on their stream.
+bool PieceWriter::can_merge(const Launch& launch, std::uint32_t index, const RunLabel& label, const std::vector<InFlight>& in_flight) const {
+  if (!merge_lockstep_ || launch.kernel->communication.group != "tp" || launch.reader > index + 1) return false;
+  if (!run_.open() || run_.phase != label.phase) return false;
+  return std::none_of(in_flight.begin(), in_flight.end(), [&](const InFlight& other) { return other.tensor && other.reader > index; });
 }
 
-void PieceWriter::merged_collective(const Launch& launch, const RunLabel& label, NameId position) {
-  const compile::Communication& communication = launch.kernel->communication;
-  const cost::TransferEstimate transfer = costs_.collective(communication.op, communication.bytes, lockstep_->tensor);
-  const Seconds time = transfer.time(), host = captured() ? Seconds() : costs_.launch.host_per_collective;
-  const Seconds latency = captured() ? Seconds() : costs_.launch.launch_latency;
-  const NameId text = program_.name(fmt::format("{} tp", op_name(communication.op)));
-  const cost::Estimate estimate{.time = time, .flops = {}, .bytes = transfer.wire_bytes, .bound = cost::Bound::network, .source = transfer.source, .sigma = transfer.sigma};
-  const std::uint32_t kernel = program_.add_kernel({.name = text, .module = program_.name("").value, .estimate = estimate});
-  extend(label.phase, position, {.device = time, .issue_to_end = host + latency + time, .host = host}, kernel, 1);
-  run_.communication += time;
+void PieceWriter::merge_held() {
+  for (const Held& held : held_) {
+    if (run_.cost != RunCost{}) {
+      const RunCost cost = with_graph_launch(std::exchange(run_.cost, RunCost{}));
+      run_.parts.push_back({.device = cost.device, .issue_to_end = cost.issue_to_end, .host = cost.host});
+    }
+    const RunCost issue = collective_issue();
+    run_.parts.push_back({.device = issue.device, .issue_to_end = issue.issue_to_end, .host = issue.host, .comm = comm_of(held.launch->kernel->communication)});
+  }
+  held_.clear();
+}
+
+void PieceWriter::release_held() {
+  const std::vector<Held> held = std::exchange(held_, {});
+  for (const Held& h : held) wait_for(collective(*h.launch));
+}
+
+std::uint32_t PieceWriter::comm_of(const compile::Communication& communication) {
+  const auto [slot, group] = slot_of(communication.group);
+  return program_.comm(slot, communication.op, communication.bytes, fmt::format("{} {}", op_name(communication.op), group));
+}
+
+RunCost PieceWriter::collective_issue() {
+  if (captured()) return with_graph_launch({});
+  graph_pending_ = true;
+  const Seconds host = costs_.launch.host_per_collective;
+  return {.device = Seconds(), .issue_to_end = host + costs_.launch.launch_latency, .host = host};
 }
 
 Token PieceWriter::collective(const Launch& launch) {
   const compile::Communication& communication = launch.kernel->communication;
-  const auto [slot, group] = slot_of(communication.group);
   const Token token = program_.new_token();
   flush();
   const std::vector<Token> waits = pending_waits_;
-  Step& step = push(TaskKind::collective, program_.stream(group), waits);
+  Step& step = push(TaskKind::collective, program_.stream(slot_of(communication.group).second), waits);
   step.after_compute = true;
   step.produces = token;
-  const std::string text = fmt::format("{} {}", op_name(communication.op), group);
-  step.comm = program_.comm(slot, communication.op, communication.bytes, text);
-  step.segment = program_.add_segment({.name = program_.name(text), .phase = static_cast<std::uint8_t>(launch.kernel->phase), .recompute = {}});
-  if (captured()) {
-    step.cost = with_graph_launch({});
-  } else {
-    const Seconds host = costs_.launch.host_per_collective;
-    step.cost = {.device = Seconds(), .issue_to_end = host + costs_.launch.launch_latency, .host = host};
-    graph_pending_ = true;
-  }
+  step.comm = comm_of(communication);
+  step.segment = program_.add_segment({.name = program_.name(fmt::format("{} {}", op_name(communication.op), communication.group)), .phase = static_cast<std::uint8_t>(launch.kernel->phase), .recompute = {}});
+  step.cost = collective_issue();
   return token;
 }
 
@@ -230,6 +261,7 @@ void PieceWriter::operator()(const MemoryChange& action) {
 }
 
 Piece PieceWriter::finish() {
+  release_held();
   flush();
   return std::move(piece_);
 }

@@ -12,12 +12,6 @@
 
 namespace sgsim::lower {
 
-/// Tensor-parallel groups in lockstep: all members run the same program at the same speed and arrive together, so that a
-/// collective that the next kernel waits for is a kernel of known time.
-struct Lockstep {
-  cluster::GroupShape tensor;
-};
-
 /// What a run of kernels is called and counted as.
 struct RunLabel {
   graph::Phase phase = graph::Phase::forward;
@@ -29,9 +23,10 @@ struct RunLabel {
 /// (a wait, a communication, a token).
 class PieceWriter {
  public:
-  /// `modules` names the kernels' ModuleIds. In a CUDA graph every captured stretch costs one graph launch.
+  /// `modules` names the kernels' ModuleIds. In a CUDA graph every captured stretch costs one graph launch. With
+  /// `merge_lockstep`, tensor-parallel collectives between two kernels with nothing else there become parts of their run.
   PieceWriter(StageProgram& program, compile::Execution execution, const TaskCosts& costs, const std::vector<std::string>& modules, const Stack& stack,
-              const Lockstep* lockstep = nullptr);
+              bool merge_lockstep = false);
 
   /// One list of a position with its insertions (ascending by kernel): kernels and collectives in launch order.
   void kernels(const std::vector<Launch>& launches, const RunLabel& label, std::span<const Insertion> insertions);
@@ -41,20 +36,36 @@ class PieceWriter {
 
  private:
   struct Run {
-    RunCost cost;
+    RunCost cost;              // of its kernels since the last merged collective
     std::uint32_t first_kernel = 0, kernel_count = 0;
     graph::Phase phase = graph::Phase::forward;
     NameId first, last;        // positions
-    Seconds recompute, communication;
+    Seconds recompute;
+    std::vector<Part> parts;   // up to the last merged collective
     [[nodiscard]] bool open() const { return kernel_count > 0; }
+  };
+
+  /// A collective of a kernel list that is issued.
+  struct InFlight {
+    std::uint32_t reader = 0;
+    Token token;
+    bool tensor = false;
+  };
+  /// A collective that becomes part of the run if a kernel follows it before anything else does.
+  struct Held {
+    const Launch* launch = nullptr;
+    graph::Phase phase = graph::Phase::forward;
   };
 
   void flush();
   void extend(graph::Phase phase, NameId position, const RunCost& cost, std::uint32_t first_kernel, std::uint32_t count);
   void compute(const Launch& launch, const RunLabel& label, NameId position);
   [[nodiscard]] Token collective(const Launch& launch);
-  void merged_collective(const Launch& launch, const RunLabel& label, NameId position);
-  [[nodiscard]] bool merges(const Launch& launch, std::size_t index, const std::vector<Launch>& launches) const;
+  [[nodiscard]] std::uint32_t comm_of(const compile::Communication& communication);
+  [[nodiscard]] RunCost collective_issue();
+  [[nodiscard]] bool can_merge(const Launch& launch, std::uint32_t index, const RunLabel& label, const std::vector<InFlight>& in_flight) const;
+  void merge_held();
+  void release_held();
   void wait_for(Token token);
   void operator()(const Communicate& action);
   void operator()(const SideKernels& action);
@@ -71,10 +82,11 @@ class PieceWriter {
   const TaskCosts& costs_;
   const std::vector<std::string>& modules_;
   const Stack& stack_;
-  const Lockstep* lockstep_;
+  bool merge_lockstep_;
   bool graph_pending_ = true;  // the next captured task pays the graph launch
   Piece piece_;
   Run run_;
+  std::vector<Held> held_;             // in order
   std::vector<Token> pending_waits_;   // of the next compute task
 };
 

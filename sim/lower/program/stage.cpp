@@ -22,7 +22,7 @@ class StageBuilder {
   Stage build();
 
  private:
-  PieceWriter writer() { return {program_, in_.training.execution, in_.costs, in_.model.modules, in_.training.stack, in_.lockstep}; }
+  PieceWriter writer() { return {program_, in_.training.execution, in_.costs, in_.model.modules, in_.training.stack, in_.merge_lockstep}; }
   std::uint32_t pass_piece(const PassStep& pass, std::size_t variant);
   std::uint32_t once(const std::vector<Action>& actions);
   void begin_step();

@@ -19,7 +19,7 @@ struct StageInput {
   const Training& training;
   const TaskCosts& costs;
   int shard_group = 1;           // hybrid shard, resolved
-  const Lockstep* lockstep = nullptr;  // merge tensor-parallel collectives into the runs between them
+  bool merge_lockstep = false;   // merge tensor-parallel collectives into the runs between them
 };
 
 struct Stage {

@@ -58,6 +58,12 @@ std::uint32_t StageProgram::add_kernel(const KernelCost& kernel) {
   return static_cast<std::uint32_t>(skeleton_.program.kernels.size() - 1);
 }
 
+std::uint32_t StageProgram::add_parts(const std::vector<Part>& parts) {
+  auto& all = skeleton_.program.parts;
+  all.insert(all.end(), parts.begin(), parts.end());
+  return static_cast<std::uint32_t>(all.size() - parts.size());
+}
+
 KernelCost StageProgram::kernel_cost(const compile::Kernel& kernel, const cost::Estimate& estimate, const std::vector<std::string>& modules) {
   const auto found = kernel_costs_.find(&kernel);
   if (found != kernel_costs_.end()) return found->second;

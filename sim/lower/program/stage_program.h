@@ -25,6 +25,7 @@ class StageProgram {
   [[nodiscard]] std::uint32_t comm(Slot slot, graph::CollectiveOp op, Bytes payload, std::string_view name);
   [[nodiscard]] std::uint32_t add_segment(const Segment& segment);
   [[nodiscard]] std::uint32_t add_kernel(const KernelCost& kernel);  // index in program.kernels
+  [[nodiscard]] std::uint32_t add_parts(const std::vector<Part>& parts);  // index of the first in program.parts
 
   [[nodiscard]] Token new_token() { return Token{next_token_++}; }
   /// Program::kernels entry of a graph kernel; names are interned once for each `kernel`, which must outlive this.
