@@ -71,7 +71,7 @@ void check_pipeline(const ModelShape& m, const Plan& p, Rules& rules) {
   } else {
     rules.require(p.virtual_stages == 1, "chunks_need_interleaved", fmt::format("virtual_stages {} needs the interleaved schedule", p.virtual_stages));
   }
-  rules.require(!(p.sharding == Sharding::zero2 && p.pp > 1), "zero2_with_pipeline", fmt::format("ZeRO-2 with pipeline parallel {}: partitioned gradients cannot be accumulated over micro-batches in flight; use zero1 or fsdp", p.pp));
+  rules.require(!(p.sharding == Sharding::zero2 && p.pp > 1), "zero2_with_pipeline", fmt::format("ZeRO-2 with pipeline parallel {}: each rank keeps its part of the gradients only, so all {} micro-batches would be reduced one by one, which DeepSpeed's pipeline engine refuses; use zero1 (the same optimizer memory) or fsdp", p.pp, p.micro_batches()));
   if (!p.stage_layers.empty()) {
     rules.require(static_cast<std::int64_t>(p.stage_layers.size()) == chunks, "stage_layers_count", fmt::format("stage_layers has {} entries; expected {} (pp {} x virtual stages {})", p.stage_layers.size(), chunks, p.pp, p.virtual_stages));
     const std::int64_t sum = std::accumulate(p.stage_layers.begin(), p.stage_layers.end(), std::int64_t{0});
@@ -94,6 +94,7 @@ void check_sharding(const Plan& p, const cluster::Cluster& c, Rules& rules) {
   if (p.sharding == Sharding::hybrid) {
     const int per_node = std::max(1, c.node.gpus / (p.tp * p.cp));
     const int shard = p.fsdp.shard_group > 0 ? p.fsdp.shard_group : std::min(per_node, p.dp);
+    rules.require(p.ep == 1, "hybrid_with_experts", fmt::format("hybrid shard with expert parallel {}: experts would be sharded over {} / {} ranks of a group, which is not modelled; use fsdp, zero1 or ep = 1", p.ep, shard, p.ep));
     rules.require(p.dp % shard == 0, "hybrid_divides_dp", fmt::format("hybrid shard groups of {} do not divide dp {}", shard, p.dp));
   }
 }

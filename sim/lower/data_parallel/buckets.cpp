@@ -66,6 +66,7 @@ std::vector<Action> reduce_bucket(const Bucket& bucket, const BucketReduction& r
     actions.push_back(SideKernels{.name = "scale gradients", .work = graph::MemoryBound{.kind = graph::MemoryKind::pointwise, .read = each, .written = each, .flops = Flops(bucket.elements / count)},
                                   .launches = count, .operators = count});
   }
+  if (bucket.expert && reduction.experts_alone) return actions;
   const bool reduce_scatter = reduction.op == graph::CollectiveOp::reduce_scatter;
   actions.push_back(Communicate{.slot = bucket.expert ? Slot::expert_data : Slot::data, .op = reduction.op, .payload = bytes,
                                 .name = reduce_scatter ? "reduce_scatter gradients" : "all_reduce gradients", .stream = "dp", .produces = produces});

@@ -30,6 +30,7 @@ struct BucketReduction {
   bool scale_kernels = false;             // each gradient is divided by the world size on the compute stream first
   bool accumulate = false;                // and before that added to what earlier micro-batches left (raw type `raw`)
   graph::DType raw = graph::DType::float32;
+  bool experts_alone = false;             // each expert is held by one rank only: its gradients are complete as they are
 };
 
 /// Kernels that add `tensors` raw gradients of `elements` in all to the kept ones, one launch each, as autograd's

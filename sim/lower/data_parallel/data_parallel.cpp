@@ -103,7 +103,8 @@ void State::buckets(std::size_t chunk) {
   const plan::Plan& plan = in_.plan;
   const bool scatter = plan.sharding == plan::Sharding::zero2 || (plan.sharding == plan::Sharding::zero1 && !stack().zero1_all_reduce);
   BucketReduction reduction{.op = scatter ? graph::CollectiveOp::reduce_scatter : graph::CollectiveOp::all_reduce, .dtype = types_.gradient,
-                            .scale_kernels = stack().gradient_scale_kernels, .accumulate = false, .raw = types_.raw_gradient};
+                            .scale_kernels = stack().gradient_scale_kernels, .accumulate = false, .raw = types_.raw_gradient,
+                            .experts_alone = data_ranks(plan) == plan.ep};
   buckets_.push_back(make_buckets(in_.parameters[chunk], types_.gradient, plan.buckets.bucket, stack().first_bucket));
   std::vector<Token> tokens;
   for (std::size_t b = 0; b < buckets_.back().size(); ++b) tokens.push_back(in_.new_token());
@@ -130,7 +131,7 @@ void State::units(std::size_t chunk) {
   const auto units = make_units(in_.chunks[chunk], in_.parameters[chunk], plan.fsdp.layers_per_unit);
   const FsdpRules rules{.types = types_, .prefetch = plan.fsdp.prefetch, .reshard_after_forward = plan.fsdp.reshard_after_forward,
                         .root_reshards = plan.fsdp.reshard_after_forward && stack().fsdp_root_reshards, .copy_kernels = stack().fsdp_copy_kernels,
-                        .hybrid = plan.sharding == plan::Sharding::hybrid, .shard_ranks = dense_shards()};
+                        .hybrid = plan.sharding == plan::Sharding::hybrid, .shard_ranks = dense_shards(), .expert_ranks = std::max(1, dense_shards() / plan.ep)};
   std::vector<UnitTokens> tokens;
   for (std::size_t u = 0; u < units.size(); ++u) {
     tokens.push_back({.copied_in = in_.new_token(), .gathered = in_.new_token(), .copied_out = in_.new_token(), .reduced = in_.new_token()});
@@ -154,6 +155,7 @@ void State::gather_parameters(const std::vector<std::vector<Bucket>>& chunks) {
   for (std::size_t c = 0; c < chunks.size(); ++c) {
     for (std::size_t b = chunks[c].size(); b-- > 0;) {  // as the forward pass needs them
       const Bucket& bucket = chunks[c][b];
+      if (bucket.expert && data_ranks(in_.plan) == in_.plan.ep) continue;
       const Token token = early ? in_.new_token() : Token{};
       Communicate gather{.slot = bucket.expert ? Slot::expert_data : Slot::data, .op = graph::CollectiveOp::all_gather,
                          .payload = Bytes(bucket.elements * graph::size_of(types_.parameter)), .name = "all_gather parameters", .stream = "dp", .produces = token};

@@ -40,7 +40,12 @@ class Fsdp {
   using Actions = std::vector<Action>;
 
   [[nodiscard]] Bytes whole(std::size_t u, graph::DType dtype) const { return Bytes(units_[u].elements * graph::size_of(dtype)); }
-  [[nodiscard]] Bytes shard(std::size_t u, graph::DType dtype) const { return whole(u, dtype) / rules_.shard_ranks; }
+  [[nodiscard]] Bytes shard(std::size_t u, graph::DType dtype) const { return whole(u, dtype) / ranks(u); }
+  [[nodiscard]] int ranks(std::size_t u) const { return units_[u].expert ? rules_.expert_ranks : rules_.shard_ranks; }
+  [[nodiscard]] Slot slot(std::size_t u) const { return units_[u].expert ? Slot::expert_data : rules_.hybrid ? Slot::shard : Slot::data; }
+  [[nodiscard]] std::string name(const char* operation, std::size_t u) const {
+    return std::string(operation) + (units_[u].root ? " root" : units_[u].expert ? " experts" : " unit");
+  }
   [[nodiscard]] bool reshards(std::size_t u) const { return units_[u].root ? rules_.root_reshards : rules_.reshard_after_forward; }
   static void take(Actions& out, MemoryClass memory_class, Bytes bytes, const char* label) {
     out.push_back(MemoryChange{.memory_class = memory_class, .delta = bytes, .transient = false, .label = label});
@@ -65,7 +70,7 @@ class Fsdp {
 void Fsdp::copy_in(Actions& out, std::size_t u, const std::vector<Token>& waits, bool after_compute) const {
   const auto& types = rules_.types;
   const int tensors = static_cast<int>(units_[u].parameters.size());
-  const int launches = multi_tensor_launches(units_[u].elements / rules_.shard_ranks, tensors, 64);
+  const int launches = multi_tensor_launches(units_[u].elements / ranks(u), tensors, 64);
   const Bytes kept = shard(u, types.kept) / launches, sent = shard(u, types.parameter) / launches;
   SideKernels cast{.name = "cast shard", .stream = "fsdp copy", .work = copy_work(kept, sent), .launches = launches, .operators = 1,
                    .phase = graph::Phase::forward, .after_compute = after_compute, .waits = waits};
@@ -85,13 +90,13 @@ void Fsdp::gather(Actions& out, std::size_t u, std::vector<Token> waits, bool af
     copy_in(out, u, waits, after_compute);
     waits.push_back(tokens_[u].copied_in);
   }
-  out.push_back(Communicate{.slot = rules_.hybrid ? Slot::shard : Slot::data, .op = graph::CollectiveOp::all_gather, .payload = whole(u, dtype),
-                            .name = units_[u].root ? "all_gather root" : "all_gather unit", .stream = "fsdp", .after_compute = after_compute,
+  if (ranks(u) == 1) return;  // experts that no other rank holds
+  out.push_back(Communicate{.slot = slot(u), .op = graph::CollectiveOp::all_gather, .payload = whole(u, dtype), .name = name("all_gather", u), .stream = "fsdp", .after_compute = after_compute,
                             .waits = std::move(waits), .produces = tokens_[u].gathered});
 }
 
 void Fsdp::copy_out(Actions& out, std::size_t u) const {
-  out.push_back(Wait{tokens_[u].gathered});
+  out.push_back(Wait{ranks(u) == 1 ? tokens_[u].copied_in : tokens_[u].gathered});
   if (!rules_.copy_kernels) return;
   const Bytes bytes = whole(u, rules_.types.parameter);
   take(out, MemoryClass::parameters, bytes, kUnsharded);
@@ -163,8 +168,10 @@ void Fsdp::reduce_unit(Actions& out, std::size_t u, Token previous) const {
     out.push_back(SideKernels{.name = "reduce-scatter copy-in", .work = copy_work(raw, input), .operators = reduce_operators(static_cast<int>(units_[u].parameters.size()))});
     take(out, MemoryClass::gradients, -raw, kRawGradients);
   }
-  out.push_back(Communicate{.slot = rules_.hybrid ? Slot::shard : Slot::data, .op = graph::CollectiveOp::reduce_scatter, .payload = input,
-                            .name = units_[u].root ? "reduce_scatter root" : "reduce_scatter unit", .stream = "fsdp", .produces = tokens_[u].reduced});
+  if (ranks(u) > 1) {
+    out.push_back(Communicate{.slot = slot(u), .op = graph::CollectiveOp::reduce_scatter, .payload = input, .name = name("reduce_scatter", u), .stream = "fsdp",
+                              .produces = tokens_[u].reduced});
+  }
   if (rules_.hybrid) {
     out.push_back(Communicate{.slot = Slot::replicate, .op = graph::CollectiveOp::all_reduce, .payload = part, .name = "all_reduce replicas", .stream = "replicate",
                               .after_compute = false, .waits = {tokens_[u].reduced}, .produces = tokens_[u].reduced});
@@ -191,7 +198,7 @@ void Fsdp::add_gradients(Actions& out, std::size_t u) const {
 
 std::vector<Unit> make_units(const Chunk& chunk, const std::vector<OwnedParameter>& parameters, int layers_per_unit) {
   Unit root{.parameters = {}, .elements = 0.0, .first = 0, .last = static_cast<std::uint32_t>(chunk.positions.size() - 1), .root = true};
-  std::vector<Unit> layers;
+  std::vector<Unit> layers, experts;
   std::vector<int> unit_of(chunk.positions.size(), -1);
   int seen = 0;
   for (std::uint32_t p = 0; p < chunk.positions.size(); ++p) {
@@ -201,16 +208,21 @@ std::vector<Unit> make_units(const Chunk& chunk, const std::vector<OwnedParamete
     unit_of[p] = static_cast<int>(layers.size()) - 1;
     ++seen;
   }
+  experts = layers;
+  for (Unit& unit : experts) unit.expert = true;
   for (std::uint32_t i = 0; i < parameters.size(); ++i) {
     const OwnedParameter& parameter = parameters[i];
-    Unit& unit = unit_of[parameter.position] < 0 ? root : layers[static_cast<std::size_t>(unit_of[parameter.position])];
+    const int at = unit_of[parameter.position];
+    Unit& unit = at < 0 ? root : (parameter.shard->expert ? experts : layers)[static_cast<std::size_t>(at)];
     unit.parameters.push_back(i);
     unit.elements += static_cast<double>(parameter.shard->elements);
   }
   std::vector<Unit> units;
   if (!root.parameters.empty()) units.push_back(std::move(root));
-  for (Unit& unit : layers) {
-    if (!unit.parameters.empty()) units.push_back(std::move(unit));
+  for (std::size_t u = 0; u < layers.size(); ++u) {
+    for (Unit* unit : {&layers[u], &experts[u]}) {
+      if (!unit->parameters.empty()) units.push_back(std::move(*unit));
+    }
   }
   return units;
 }

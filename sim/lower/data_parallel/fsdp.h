@@ -15,11 +15,13 @@ struct Unit {
   double elements = 0.0;
   std::uint32_t first = 0, last = 0;       // positions whose forward needs it
   bool root = false;                       // embedding and head: gathered around the whole chunk
+  bool expert = false;                     // of the layers' experts, which fewer ranks share
   bool operator==(const Unit&) const = default;
 };
 
 /// Units of a chunk in forward order: the root first (if the chunk has any position outside the layers), then
-/// layers_per_unit layers each. Units without parameters are left out.
+/// layers_per_unit layers each; the experts of those layers are a unit of their own after it (as torchtitan wraps them: they are
+/// sharded over the ranks that hold the same experts). Units without parameters are left out.
 [[nodiscard]] std::vector<Unit> make_units(const Chunk& chunk, const std::vector<OwnedParameter>& parameters, int layers_per_unit);
 
 /// How FSDP runs (FSDP2 of PyTorch; Zhao et al. 2023, section 3.3).
@@ -28,7 +30,7 @@ struct FsdpRules {
   int prefetch = 1;
   bool reshard_after_forward = true, root_reshards = true, copy_kernels = true;
   bool hybrid = false;                     // gathers in the shard group; gradients also reduced over its replicas
-  int shard_ranks = 1;
+  int shard_ranks = 1, expert_ranks = 1;   // that divide a unit, a unit of experts
   bool operator==(const FsdpRules&) const = default;
 };
 

@@ -14,7 +14,10 @@ std::map<std::string, std::set<std::size_t>> stages_of_side_tensors(const Segmen
     for (const Chunk& chunk : stages[s]) {
       for (const Position& position : chunk.positions) {
         if (position.layer >= 0) continue;
-        for (const ParameterShard& shard : model.segments[position.segment].parameters) where[shard.name].insert(s);
+        const ModelSegment& segment = model.segments[position.segment];
+        for (const auto* shards : {&segment.parameters, &segment.shared_parameters}) {
+          for (const ParameterShard& shard : *shards) where[shard.name].insert(s);
+        }
       }
     }
   }
@@ -32,12 +35,15 @@ std::vector<std::vector<OwnedParameter>> owned_parameters(const SegmentedModel& 
     for (std::uint32_t p = 0; p < chunk.positions.size(); ++p) {
       const Position& position = chunk.positions[p];
       const ModelSegment& segment = model.segments[position.segment];
-      for (const ParameterShard& shard : segment.parameters) {
-        const bool side = position.layer < 0;
-        if (side && !held.insert(shard.name).second) continue;
-        const auto last = static_cast<std::uint32_t>(segment.backward.size());
-        parameters.push_back({.shard = &shard, .position = p, .ready_at = std::min(shard.ready_at + 1, last),
-                              .tied_elsewhere = side && where.at(shard.name).size() > 1});
+      const bool side = position.layer < 0;
+      const auto last = static_cast<std::uint32_t>(segment.backward.size());
+      for (const auto* shards : {&segment.parameters, &segment.shared_parameters}) {
+        if (!side && shards == &segment.shared_parameters) continue;  // of the same stage
+        for (const ParameterShard& shard : *shards) {
+          if (side && !held.insert(shard.name).second) continue;
+          parameters.push_back({.shard = &shard, .position = p, .ready_at = std::min(shard.ready_at + 1, last),
+                                .tied_elsewhere = side && where.at(shard.name).size() > 1});
+        }
       }
     }
     chunks.push_back(std::move(parameters));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "sim/lower/segment/liveness.h"
@@ -85,8 +86,6 @@ class ParameterUses {
     return shard;
   }
 
-  [[nodiscard]] bool read_at(std::uint32_t node, std::uint32_t at) const { return first_read_.contains({node, at}); }
-
  private:
   /// A gradient that a kernel of a later segment completes is ready as soon as this one starts.
   [[nodiscard]] std::uint32_t ready_at(std::uint32_t node, std::uint32_t at) const {
@@ -104,6 +103,19 @@ class ParameterUses {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> first_read_;  // (parameter, position) -> kernel
   std::map<std::uint32_t, std::uint32_t> last_maker_;                            // backward operator -> kernel
 };
+
+/// (parameter, position) where an operator of that position's forward pass reads the parameter. Kernels do not say: one that
+/// covers operators of two positions reads what both read.
+std::set<std::pair<std::uint32_t, std::uint32_t>> readers_of(const graph::OperatorGraph& graph, const Cut& cut) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> readers;
+  for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    if (graph.nodes[i].kind != NodeKind::call || graph.nodes[i].phase != Phase::forward) continue;
+    graph::for_each_input(graph.nodes[i], [&](ValueRef v) {
+      if (graph.nodes[v.node.value].kind == NodeKind::parameter) readers.emplace(v.node.value, cut.position[i]);
+    });
+  }
+  return readers;
+}
 
 bool same_kernel(const Kernel& a, const Kernel& b) {
   if (a.is_communication != b.is_communication || a.host_operators != b.host_operators || a.inputs != b.inputs) return false;
@@ -131,6 +143,7 @@ std::vector<ModelSegment> assemble(const compile::CompiledGraph& compiled, const
   const std::vector<Footprint> memory = footprints(compiled, lists);
   const std::vector<Bytes> boundary = boundaries(compiled.graph, cut);
   const ParameterUses uses(compiled, lists, place);
+  const auto readers = readers_of(compiled.graph, cut);
 
   std::vector<ModelSegment> segments(cut.count());
   for (std::uint32_t at = 0; at < cut.count(); ++at) {
@@ -150,7 +163,7 @@ std::vector<ModelSegment> assemble(const compile::CompiledGraph& compiled, const
     const std::uint32_t home = cut.position[i];
     segments[home].parameters.push_back(uses.shard(i, home, marks));
     for (std::uint32_t at = home + 1; at < cut.count(); ++at) {
-      if (uses.read_at(i, at)) segments[at].shared_parameters.push_back(uses.shard(i, at, marks));
+      if (readers.contains({i, at})) segments[at].shared_parameters.push_back(uses.shard(i, at, marks));
     }
   }
   return segments;

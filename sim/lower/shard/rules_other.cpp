@@ -106,6 +106,12 @@ std::optional<Transfer> transfer_lookup(const OperatorGraph& graph, const Node& 
       return Transfer{{rows, whole()}, {term(at.dim, at.outer, node.outputs[0].dtype)}};
     }
     if (!table.replicated()) return std::nullopt;
+    // Under sequence parallelism the residual stream is divided from its start: each rank looks up its own tokens.
+    const TokenDim at = token_dim(mesh, graph.type(operands[1].value).shape);
+    if (mesh.sequence_parallel && at.dim >= 0 && operands[1].have.replicated()) {
+      const Placement tokens = split(at.dim, true, at.outer);
+      return Transfer{{whole(), tokens}, {tokens}};
+    }
     return Transfer{{whole(), operands[1].have}, {operands[1].have}};
   }
   if (choices.parallel_lookup && integer_at(node, 2) == mesh.vocabulary) return Transfer{{whole(), whole()}, {rows}};
