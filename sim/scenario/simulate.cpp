@@ -42,10 +42,10 @@ EngineRequest resolved(const EngineRequest& request, const lower::Lowered& lower
   return r;
 }
 
-/// Programs are shortened where the fast engine folds ranks and nobody looks at single tasks.
+/// Programs are shortened (exactly: docs/lowering.md) for the fast engine where nobody looks at single tasks.
 bool merges_lockstep(const EngineRequest& request) {
   const bool totals_only = request.record == Record::nothing || request.record == Record::fullest_rank;
-  return totals_only && request.choice.name == EngineName::fast && !request.choice.full;
+  return totals_only && request.choice.name == EngineName::fast;
 }
 
 }  // namespace

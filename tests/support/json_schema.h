@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
@@ -17,6 +18,7 @@ inline bool has_type(const nlohmann::json& value, const std::string& type) {
   if (type == "boolean") return value.is_boolean();
   if (type == "integer") return value.is_number_integer();
   if (type == "number") return value.is_number();
+  if (type == "null") return value.is_null();
   return false;
 }
 
@@ -24,7 +26,9 @@ inline void validate(const nlohmann::json& schema, const nlohmann::json& value, 
   const auto fail = [&](const std::string& what) { errors.push_back(path + ": " + what); };
   for (const auto& [key, rule] : schema.items()) {
     if (key == "type") {
-      if (!has_type(value, rule.get<std::string>())) fail("is no " + rule.get<std::string>());
+      const nlohmann::json types = rule.is_array() ? rule : nlohmann::json::array({rule});
+      const auto fits = [&](const nlohmann::json& type) { return has_type(value, type.get<std::string>()); };
+      if (std::none_of(types.begin(), types.end(), fits)) fail("is no " + rule.dump());
     } else if (key == "const") {
       if (value != rule) fail("is not " + rule.dump());
     } else if (key == "enum") {
