@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -177,6 +178,11 @@ class ExpertPass {
   ValueRef send(ValueRef old, int rows, const Node& by) {
     const auto key = std::make_pair(old, true);
     if (const auto done = exchanged_.find(key); done != exchanged_.end()) return done->second;
+    // The transposed rows of a weight gradient are those that were sent already.
+    if (const auto base = transposed_rows(old)) {
+      const ValueRef sent = send(*base, 3 - rows, by);
+      return exchanged_[key] = call("aten.transpose.int", {{sent}, {std::int64_t{1}}, {std::int64_t{2}}}, by);
+    }
     ValueRef x{NodeId{mapped_[old.node.value]}, old.output};
     if (rows == 2) x = call("aten.transpose.int", {{x}, {std::int64_t{1}}, {std::int64_t{2}}}, by);
     const Shape shape = type(x).shape;  // [E, C, H]
@@ -185,6 +191,16 @@ class ExpertPass {
     y = view(in_order(y, by), {shape[0] / ep_, ep_ * shape[1], shape[2]}, by);
     if (rows == 2) y = call("aten.transpose.int", {{y}, {std::int64_t{1}}, {std::int64_t{2}}}, by);
     return exchanged_[key] = y;
+  }
+
+  /// What `v` is with rows and columns swapped, if it is no more than that.
+  [[nodiscard]] std::optional<ValueRef> transposed_rows(ValueRef v) const {
+    const Node& node = old_.node(v.node);
+    if (node.kind != NodeKind::call || (passage(node.target) != Passage::transpose && passage(node.target) != Passage::move)) return std::nullopt;
+    const auto base = tensor_at(node, 0);
+    if (!base || old_.type(*base).shape.size() != 3) return std::nullopt;
+    const auto first = carry(old_, node, Mesh{}, split(1)), second = carry(old_, node, Mesh{}, split(2));
+    return first && second && first->dim == 2 && second->dim == 1 ? base : std::nullopt;
   }
 
   ValueRef plain(ValueRef old, const Node& by) {
