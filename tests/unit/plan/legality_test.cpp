@@ -76,3 +76,47 @@ TEST_CASE("uneven stages are stated with what they add: 80 layers over 3 stages,
   CHECK(notes[0].rule == "uneven_stages");
   CHECK(notes[0].message.find("1.2 %") != std::string::npos);
 }
+
+// Each remaining rule alone, on the plan above with one field changed; the message carries the numbers.
+TEST_CASE("every rule refuses what it says, with its numbers") {
+  ModelShape model{.layers = 8, .hidden = 768, .heads = 12, .kv_heads = 12, .ffn = 3072, .vocab = 50257, .sequence = 1024, .experts = 6};
+  const auto refusal = [&](const Plan& p) {
+    const auto found = check_plan(model, p, *cluster::builtin_cluster("dgx-a100-80gb", p.world() / 8));
+    REQUIRE(found.size() == 1);
+    return found[0].rule + ": " + found[0].message;
+  };
+  const auto begins = [&](const Plan& p, const std::string& text) {
+    const std::string found = refusal(p);
+    CHECK(found.substr(0, text.size()) == text);
+  };
+  const Plan base{.dp = 8, .global_batch = 64};
+  Plan p = base;
+  model.kv_heads = 0, p.tp = 8;
+  begins(p, "tp_divides_heads: tensor parallel 8 does not divide 12 attention heads");
+  model.heads = 16, model.ffn = 3076;
+  begins(p, "tp_divides_ffn: tensor parallel 8 does not divide 3076 feed-forward width");
+  model.ffn = 3072, model.sequence = 1020, p.sequence_parallel = true;
+  begins(p, "sp_divides_sequence: tensor parallel x context parallel 8 does not divide 1020 tokens of a sequence");
+  p = base, p.sequence_parallel = true;
+  begins(p, "sequence_parallel_needs_tp");
+  p = base, p.ep = 4;
+  begins(p, "ep_divides_experts: expert parallel 4 does not divide 6 experts");
+  p = base, p.ep = 3;
+  begins(p, "ep_divides_dp: expert parallel 3 does not divide 8 data-parallel ranks");
+  p = base, p.ep = 2, p.sharding = Sharding::hybrid;
+  begins(p, "hybrid_with_experts: hybrid shard with expert parallel 2");
+  p = base, p.sharding = Sharding::hybrid, p.fsdp.shard_group = 3;
+  begins(p, "hybrid_divides_dp: hybrid shard groups of 3 do not divide dp 8");
+  p = base, p.sharding = Sharding::fsdp, p.fsdp.layers_per_unit = 0;
+  begins(p, "fsdp_unit: fsdp.layers_per_unit is 0");
+  p.fsdp.layers_per_unit = 1, p.fsdp.prefetch = -1;
+  begins(p, "fsdp_prefetch: fsdp.prefetch is -1");
+  p = base, p.pp = 4, p.schedule = Schedule::interleaved, p.virtual_stages = 2, p.global_batch = 48;
+  begins(p, "interleaved_micro_batches: the interleaved schedule needs micro-batches in multiples of pp 4; found 6");
+  p.global_batch = 64, p.stage_layers = {2, 2, 2, 2};
+  begins(p, "stage_layers_count: stage_layers has 4 entries; expected 8");
+  p.stage_layers = {0, 2, 1, 1, 1, 1, 1, 1};
+  begins(p, "stage_layers_positive");
+  p = base, p.pp = 2, p.sharding = Sharding::zero2;
+  begins(p, "zero2_with_pipeline: ZeRO-2 with pipeline parallel 2: each rank keeps its part of the gradients only, so all 8 micro-batches");
+}
