@@ -127,7 +127,7 @@ std::vector<Key> fixed_attention() {
     // An explicit additive mask, as encoders with padding use it.
     for (const std::int64_t head_dim : {64, 128}) {
       add_grid(points, {.batch = 1, .heads = 1, .kv_heads = 1, .length = 0, .head_dim = head_dim, .causal = false, .backward = backward, .set = "grid", .mask = "dense"},
-               {512, 2048}, {16, 64, 256}, 1);
+               few_lengths, {8, 16, 32, 64, 128, 256}, 1);
     }
   }
   for (const std::int64_t length : {512, 1024, 2048}) {

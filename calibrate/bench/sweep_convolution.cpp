@@ -54,14 +54,15 @@ std::vector<Key> launch_sweep() {
     points.push_back({.group = "launch", .labels = {{"what", what}}, .sizes = std::move(sizes)});
   };
   for (const char* what : {"kernel_enqueue", "kernel_latency", "stream_of_kernels", "stream_synchronize", "event_record", "event_synchronize",
-                           "event_wait_across_streams", "first_launch", "jit_ptx"}) {
+                           "event_wait_across_streams", "first_launch", "jit_ptx", "stream_of_work", "graph_of_work"}) {
     add(what);
   }
   for (const std::int64_t nodes : {1, 4, 16, 64, 256, 1024, 4096}) {
     for (const char* what : {"graph_enqueue", "graph_per_node", "graph_latency", "graph_instantiate", "graph_first_launch"}) add(what, {{"nodes", nodes}});
   }
-  add("device_gap");  // these two need activity records, which are off until then
+  add("device_gap");  // these need activity records, which are off until then
   add("empty_kernel");
+  add("work_kernel");
   return points;
 }
 

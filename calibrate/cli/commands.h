@@ -18,6 +18,7 @@ struct RunFlags {
   std::string out = "profile.json";
   std::string base;                 // profile to take what cannot be measured from; empty: none
   std::string name;                 // of the profile; empty: from the GPU's name
+  std::vector<std::string> hosts;   // files of calibrate/pytorch_overhead.py
   bool verbose = false;             // every point on a line of its own
   std::string command;              // the command line, for the record
 };
@@ -25,6 +26,7 @@ struct FitFlags {
   std::vector<std::string> samples;
   std::string out = "profile.json";
   std::string base, name;
+  std::vector<std::string> hosts;   // files of calibrate/pytorch_overhead.py
 };
 struct CompareFlags {
   std::string a, b;                 // each a profile or a samples file

@@ -16,10 +16,11 @@ void add_selection(CLI::App& app, Selection& selection) {
   app.add_option("--gpus", selection.gpus, "Local GPUs to use (default: all)")->check(CLI::PositiveNumber);
 }
 
-void add_profile(CLI::App& app, std::string& out, std::string& base, std::string& name) {
+void add_profile(CLI::App& app, std::string& out, std::string& base, std::string& name, std::vector<std::string>& hosts) {
   app.add_option("--out", out, "Profile to write; its samples go beside it (NAME.samples.jsonl)")->capture_default_str();
   app.add_option("--base", base, "Profile to take from what no measurement gives (frameworks' host costs, networks)");
   app.add_option("--name", name, "Name of the profile (default: from the GPU)");
+  app.add_option("--host", hosts, "What calibrate/pytorch_overhead.py wrote here: PyTorch's host costs; may be given more than once");
 }
 
 int guarded(const std::function<int()>& body) {
@@ -52,12 +53,12 @@ int main(int argc, char** argv) {
   add_selection(*list, selection);
   CLI::App* measure = app.add_subcommand("run", "Measure (going on where an earlier run stopped) and fit");
   add_selection(*measure, run.selection);
-  add_profile(*measure, run.out, run.base, run.name);
+  add_profile(*measure, run.out, run.base, run.name, run.hosts);
   measure->add_option("--minutes", run.minutes, "Stop after this long; what is measured stays")->check(CLI::PositiveNumber);
   measure->add_flag("--verbose", run.verbose, "Print every point");
   CLI::App* refit = app.add_subcommand("fit", "Make the profile from samples again; needs no GPU");
   refit->add_option("samples", fit.samples, "Samples files; later ones add to and replace earlier ones")->required();
-  add_profile(*refit, fit.out, fit.base, fit.name);
+  add_profile(*refit, fit.out, fit.base, fit.name, fit.hosts);
   CLI::App* versus = app.add_subcommand("compare", "Compare two: each a profile or a samples file (held-out samples show the fit's errors)");
   versus->add_option("a", compare.a, "Profile or samples")->required();
   versus->add_option("b", compare.b, "Profile or samples")->required();

@@ -103,7 +103,7 @@ int run_command(const RunFlags& flags) {
   for (const std::string& finding : report.findings) fmt::print("note: {}\n", finding);
   if (report.left > 0) fmt::print("time is up: run again to go on\n");
   if (flags.selection.held_out || flags.selection.smoke) return 0;
-  return fit_command({.samples = {samples_file}, .out = flags.out, .base = flags.base, .name = flags.name});
+  return fit_command({.samples = {samples_file}, .out = flags.out, .base = flags.base, .name = flags.name, .hosts = flags.hosts});
 }
 
 }  // namespace sgsim::calibrate

@@ -1,5 +1,7 @@
 #include "calibrate/record/fit.h"
 
+#include "calibrate/record/fit_host.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,6 +42,8 @@ cost::Profile start(const Machine& machine, const FitOptions& options) {
   const bool hopper = sheet.front() == 'h';
   cost::make::add_constants(p, hopper);
   p.matmul_models = {cost::make::product_model(hopper)};
+  p.sources["assumed"] = {.kind = cost::ProvenanceKind::assumed, .source = "where attention was not measured", .machine = "", .date = "", .software = "", .note = "a half, as on an H200"};
+  p.factors["attention.helper_memory_efficiency"] = {0.5, "assumed"};
   return p;
 }
 
@@ -126,7 +130,9 @@ cost::Profile fit_profile(const Samples& samples, const FitOptions& options) {
   fit_collectives(p, samples, kMeasured);
   fit_host_copies(p, samples, kMeasured);
   fit_launches(p, samples, kMeasured);
+  fit_sustained(p, samples, kMeasured);
   fit_interference(p, samples, kMeasured);
+  fit_host(p, options.host_files);
   drop_unused_sources(p);
   return cost::profile_from_text(cost::to_text(p), p.name);  // rounded and checked as the file will be
 }

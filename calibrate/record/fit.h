@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@ struct FitOptions {
   std::string name;                         // of the profile; empty: from the GPU's name
   std::optional<cost::Profile> base;        // what no single node measures: framework host costs, networks
   std::string samples_file;                 // for the provenance
+  std::vector<std::filesystem::path> host_files = {};  // PyTorch's host costs (fit_host.h)
 };
 
 /// The profile of what was measured. Held-out points are not fitted; where they were measured, the tables say how well they
@@ -28,6 +30,8 @@ void fit_convolutions(cost::Profile& profile, const Samples& samples, const std:
 void fit_collectives(cost::Profile& profile, const Samples& samples, const std::string& source);
 void fit_host_copies(cost::Profile& profile, const Samples& samples, const std::string& source);
 void fit_launches(cost::Profile& profile, const Samples& samples, const std::string& source);
+/// How much slower kernels are that run for half a second without a pause ("sustained.matmul"): at the power limit.
+void fit_sustained(cost::Profile& profile, const Samples& samples, const std::string& source);
 void fit_interference(cost::Profile& profile, const Samples& samples, const std::string& source);
 
 /// Bytes that a bandwidth-bound point moved, as its case noted; the key's where it did not.

@@ -6,6 +6,7 @@
 #include "calibrate/record/fit.h"
 #include "calibrate/record/key_work.h"
 #include "calibrate/stats/fit.h"
+#include "sim/cost/make/fits.h"
 
 namespace sgsim::calibrate {
 namespace {
@@ -29,6 +30,40 @@ std::optional<Line> per_node(const Samples& samples, const std::string& what, bo
   return fit_line(nodes, seconds);
 }
 
+/// Where the profile knows nothing of NVLink: the constants that NCCL's tuner starts from, so that the model has all its parts.
+void assume_protocols(cost::Profile& p) {
+  constexpr const char* kTuner = "nccl-tuner";
+  p.sources[kTuner] = {.kind = cost::ProvenanceKind::assumed, .source = "NCCL, src/graph/tuning.cc: base latencies, NVLink hops and order of the protocols", .machine = "", .date = "", .software = "",
+                       .note = "shares of the bandwidth as measured NVLink nodes have them, rounded; replaced where collectives of two or more GPUs were measured"};
+  using enum cost::Algorithm;
+  using enum cost::Protocol;
+  constexpr auto kLink = cost::LinkClass::nvlink;
+  p.protocols.push_back({ring, ll, kLink, 6.6_us, 0.8_us, 0.27, kTuner});
+  p.protocols.push_back({ring, ll128, kLink, 10.0_us, 1.5_us, 0.6, kTuner});
+  p.protocols.push_back({ring, simple, kLink, 20.0_us, 3.4_us, 0.77, kTuner});
+  p.protocols.push_back({pairwise, ll, kLink, 8.0_us, 0.3_us, 0.12, kTuner});
+  p.protocols.push_back({pairwise, simple, kLink, 15.0_us, 0.3_us, 0.69, kTuner});
+  p.rates["collective.local"] = {BytesPerSecond(7e11), kTuner};
+  p.factors["collective.sigma"] = {0.2, kTuner};
+}
+
+/// Base, hop and bandwidth share of the protocols from the sweeps just measured.
+void fit_protocols(cost::Profile& p, const std::map<std::pair<graph::CollectiveOp, int>, cost::CollectiveSweep>& sweeps, const std::string& source) {
+  std::vector<cost::make::CollectiveRow> rows;
+  for (const auto& [which, sweep] : sweeps) {
+    if (sweep.op == graph::CollectiveOp::send_receive) continue;  // the pairwise exchange has the same constants
+    for (std::size_t i = 0; i < sweep.bytes.size(); ++i) rows.push_back({.op = sweep.op, .ranks = sweep.ranks, .bytes = sweep.bytes[i], .us = static_cast<double>(sweep.time_ns[i]) * 1e-3});
+  }
+  if (rows.empty()) return;
+  std::erase_if(p.protocols, [](const cost::ProtocolCost& c) { return c.link == cost::LinkClass::nvlink && c.algorithm == cost::Algorithm::nvls; });  // measured with multicast off
+  const cost::make::FitError error = cost::make::fit_collectives(p, rows, false);
+  for (cost::ProtocolCost& c : p.protocols) {
+    if (c.link == cost::LinkClass::nvlink) c.source = source;
+  }
+  p.rates.at("collective.local").source = source;
+  p.factors["collective.sigma"] = {std::max(0.03, error.p90 / 1.645), source};
+}
+
 }  // namespace
 
 void fit_collectives(cost::Profile& p, const Samples& samples, const std::string& source) {
@@ -44,6 +79,11 @@ void fit_collectives(cost::Profile& p, const Samples& samples, const std::string
     sweep.source = source;
     sweep.bytes.push_back(key.size("bytes"));
     sweep.time_ns.push_back(std::llround(m.time.median * 1e9));
+  }
+  const bool unknown = std::none_of(p.protocols.begin(), p.protocols.end(), [](const cost::ProtocolCost& c) { return c.link == cost::LinkClass::nvlink && c.algorithm == cost::Algorithm::ring; });
+  if (unknown) {
+    assume_protocols(p);
+    fit_protocols(p, sweeps, source);
   }
   for (const auto& [which, sweep] : sweeps) {
     std::erase_if(p.sweeps, [&](const cost::CollectiveSweep& s) { return s.op == sweep.op && s.ranks == sweep.ranks; });
@@ -76,25 +116,45 @@ void fit_launches(cost::Profile& p, const Samples& samples, const std::string& s
     set("launch.compiled.launch_latency", m->time.median);
   }
   if (const Measurement* m = find(samples, "graph_latency", 1)) set("launch.cuda_graph.launch_latency", m->time.median);
-  if (const Measurement* m = find(samples, "device_gap")) {
-    set("launch.eager.device_gap", m->time.median);
-    set("launch.compiled.device_gap", m->time.median);
+  // A gap is what a kernel in a row takes beyond its own duration; kernels that move a few megabytes have longer ones than empty ones.
+  const Measurement* work = find(samples, "work_kernel");
+  const auto gap = [&](const char* what) -> std::optional<double> {
+    const Measurement* row = find(samples, what);
+    if (row == nullptr || work == nullptr) return std::nullopt;
+    return std::max(0.0, row->time.median - work->time.median);
+  };
+  const Measurement* between_empty = find(samples, "device_gap");
+  if (const auto stream = gap("stream_of_work"); stream || between_empty != nullptr) {
+    for (const char* mode : {"eager", "compiled"}) set(std::string("launch.") + mode + ".device_gap", stream ? *stream : between_empty->time.median);
   }
   const Measurement* empty = find(samples, "empty_kernel");
-  if (const auto line = per_node(samples, "graph_per_node", true); line && empty != nullptr) {
-    set("launch.cuda_graph.device_gap", std::max(0.0, line->slope - empty->time.median));
-    set("graph.device_per_empty_node", line->slope);
-  }
+  const auto line = per_node(samples, "graph_per_node", true);
+  if (const auto node = gap("graph_of_work")) set("launch.cuda_graph.device_gap", *node);
+  else if (line && empty != nullptr) set("launch.cuda_graph.device_gap", std::max(0.0, line->slope - empty->time.median));
+  if (line) set("graph.device_per_empty_node", line->slope);
   for (const char* what : {"graph_enqueue", "graph_instantiate", "graph_first_launch"}) {
-    if (const auto line = per_node(samples, what, false)) {
+    if (const auto cost = per_node(samples, what, false)) {
       const std::string name = "graph." + std::string(what).substr(6);
-      set(name + "_fixed", line->fixed);
-      set(name + "_per_node", line->slope);
+      set(name + "_fixed", cost->fixed);
+      set(name + "_per_node", cost->slope);
     }
   }
   for (const char* what : {"kernel_enqueue", "stream_of_kernels", "stream_synchronize", "event_record", "event_synchronize", "event_wait_across_streams", "first_launch", "jit_ptx"}) {
     if (const Measurement* m = find(samples, what)) set(std::string("host.") + what, m->time.median);
   }
+}
+
+void fit_sustained(cost::Profile& p, const Samples& samples, const std::string& source) {
+  std::map<std::string, std::vector<double>> slower;
+  constexpr double kLeastSeconds = 1e-4;  // shorter kernels do not reach the power limit alone
+  for (const auto& [key, m] : samples.measured) {
+    if (!key.is("set", "sustained") || m.time.median < kLeastSeconds) continue;
+    Key burst = key;
+    burst.labels["set"] = "grid";
+    const auto it = samples.measured.find(burst);
+    if (it != samples.measured.end()) slower[key.group].push_back(m.time.median / it->second.time.median);
+  }
+  for (const auto& [group, ratios] : slower) p.factors["sustained." + group] = {std::max(1.0, median(ratios)), source};
 }
 
 void fit_interference(cost::Profile& p, const Samples& samples, const std::string& source) {

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "calibrate/record/fit.h"
+#include "calibrate/record/fit_tiles.h"
 #include "calibrate/record/key_work.h"
 #include "sim/cost/cost.h"
 #include "sim/cost/matmul.h"
@@ -48,7 +49,8 @@ cost::MatmulTable make_table(const TableKey& key, const std::vector<Row>& rows, 
 }
 
 /// A model of each measured type; a type without one starts from the first model's constants.
-void add_models(cost::Profile& p, const std::set<graph::DType>& dtypes, const std::map<TableKey, std::vector<Row>>& rows, const std::string& source) {
+void add_models(cost::Profile& p, const std::set<graph::DType>& dtypes, const std::map<TableKey, std::vector<Row>>& rows, const std::map<graph::DType, std::vector<TiledProduct>>& tiled,
+                const std::string& source) {
   for (const graph::DType dtype : dtypes) {
     if (!p.gpu.peak.contains(dtype)) continue;
     auto it = std::find_if(p.matmul_models.begin(), p.matmul_models.end(), [&](const cost::MatmulModel& m) { return m.dtype == dtype; });
@@ -58,6 +60,7 @@ void add_models(cost::Profile& p, const std::set<graph::DType>& dtypes, const st
       p.matmul_models.push_back(m);
       it = std::prev(p.matmul_models.end());
     }
+    fit_tiles(p.gpu, *it, tiled.at(dtype));
     std::vector<double> rates, spreads;
     for (const auto& [key, measured] : rows) {
       if (key.dtype != dtype || key.batched) continue;
@@ -78,10 +81,12 @@ void add_models(cost::Profile& p, const std::set<graph::DType>& dtypes, const st
 
 void fit_products(cost::Profile& p, const Samples& samples, const std::string& source) {
   std::map<TableKey, std::vector<Row>> rows, held_out;
+  std::map<graph::DType, std::vector<TiledProduct>> tiled;
   std::set<graph::DType> dtypes;
   for (const auto& [key, m] : samples.measured) {
     if (key.group != "matmul" || key.is("set", "bias")) continue;
     const auto work = std::get<graph::Matmul>(*work_of(key));
+    if (work.batch == 1 && (key.is("set", "grid") || key.is("set", "scatter"))) tiled[work.dtype].push_back({.work = work, .seconds = m.time.median, .tile = tile_of(m.kernels)});
     const TableKey table{work.dtype, work.a_transposed, work.b_transposed, work.batch > 1};
     if (is_held_out(key)) {
       held_out[table].push_back({work, m.time.median});
@@ -91,7 +96,7 @@ void fit_products(cost::Profile& p, const Samples& samples, const std::string& s
     }
   }
   if (rows.empty()) return;
-  add_models(p, dtypes, rows, source);
+  add_models(p, dtypes, rows, tiled, source);
   std::erase_if(p.matmul_tables, [&](const cost::MatmulTable& t) { return dtypes.contains(t.dtype); });
   for (const auto& [key, measured] : rows) p.matmul_tables.push_back(make_table(key, measured, source));
   for (cost::MatmulTable& t : p.matmul_tables) {

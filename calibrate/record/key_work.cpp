@@ -52,8 +52,12 @@ std::optional<graph::Work> work_of(const Key& key, std::optional<double> bytes_m
   if (key.group == "attention" && key.is("kernel", "flash")) return attention(key);
   if (key.group == "convolution") return convolution(key);
   if (key.group != "memory") return std::nullopt;
-  // Only the sum of bytes enters a bandwidth-bound kernel's time.
-  return graph::MemoryBound{.kind = memory_kind(key.label("kind")), .read = Bytes(bytes_moved.value_or(static_cast<double>(key.size("bytes")))), .written = Bytes(0.0), .flops = Flops(0.0)};
+  // Of most kinds only the sum of bytes enters the time. A softmax and the gradient of a cross-entropy, which some profiles count by the
+  // larger of read and written, write as much as they read.
+  const graph::MemoryKind kind = memory_kind(key.label("kind"));
+  const double bytes = bytes_moved.value_or(static_cast<double>(key.size("bytes")));
+  const bool half = kind == graph::MemoryKind::softmax || (kind == graph::MemoryKind::cross_entropy && key.is("op", "backward"));
+  return graph::MemoryBound{.kind = kind, .read = Bytes(half ? bytes / 2.0 : bytes), .written = Bytes(half ? bytes / 2.0 : 0.0), .flops = Flops(0.0)};
 }
 
 }  // namespace sgsim::calibrate

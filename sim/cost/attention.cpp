@@ -41,6 +41,34 @@ Seconds backward_helpers(const Profile& profile, const graph::Attention& work) {
   return Seconds(bytes / rate);
 }
 
+/// The bound that counts waves; see attention_bound.
+Seconds waves_bound(const Profile& profile, const AttentionModel& model, const graph::Attention& work) {
+  const AttentionWaves& c = *model.waves;
+  const bool forward = work.pass == graph::Pass::forward;
+  const auto sms = static_cast<double>(profile.gpu.sms.value), rows = kAttentionRows;
+  const double products = forward ? 2.0 : 5.0;
+  const double block = products * 2.0 * rows * rows * static_cast<double>(work.head_dim) * sms / (peak_of(profile, work.dtype).value() * c.efficiency);
+  const bool divides = work.kv_len % static_cast<std::int64_t>(rows) == 0;
+  const double step = divides ? block : block * c.ragged;
+  const double q_blocks = std::ceil(static_cast<double>(work.q_len) / rows);
+  const double kv_blocks = forward ? std::ceil(static_cast<double>(work.kv_len) / rows) : std::ceil(2.0 * static_cast<double>(work.kv_len) / rows) / 2.0;
+  const double sequences = static_cast<double>(work.batch) * static_cast<double>(work.heads);
+  const double longest = c.start.value() + step * kv_blocks;
+  double seconds = 0.0;
+  if (work.causal) {
+    const double pairs = std::max(q_blocks * kv_blocks - q_blocks * (q_blocks - 1.0) / 2.0, q_blocks * kv_blocks / 2.0);
+    const double spread = sequences * (c.start.value() * q_blocks + step * pairs) / sms;
+    seconds = std::max(spread + c.tail * longest, longest);
+  } else {
+    const double waves = sequences * q_blocks / sms;
+    seconds = (waves + c.wave_weight * (std::ceil(waves) - waves)) * longest;
+  }
+  const double memory = graph::bytes_of(work) / profile.gpu.hbm_bandwidth.value / 1.0_s;
+  Seconds time = Seconds(std::max(seconds, memory)) + model.fixed;
+  if (!forward) time += backward_helpers(profile, work);
+  return time;
+}
+
 const AttentionTable* find_table(const Profile& profile, const graph::Attention& work) {
   for (const AttentionTable& t : profile.attention_tables) {
     const bool half = size_of(t.dtype) == 2 && size_of(work.dtype) == 2;  // FP16 and BF16 run at one rate
@@ -52,6 +80,7 @@ const AttentionTable* find_table(const Profile& profile, const graph::Attention&
 }  // namespace
 
 Seconds attention_bound(const Profile& profile, const AttentionModel& model, const graph::Attention& work) {
+  if (model.waves) return waves_bound(profile, model, work);
   const double peak = peak_of(profile, work.dtype).value();
   const auto kv = static_cast<double>(work.kv_len);
   const double diagonal = work.causal ? 1.0 + kAttentionRows / kv : 1.0;

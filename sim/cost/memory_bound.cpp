@@ -18,7 +18,8 @@ const BandwidthCurve* curve_of(const Profile& profile, graph::MemoryKind kind) {
   return nullptr;
 }
 
-/// Exponentials, one an element, bind these: their curves are over the larger of the bytes read and written.
+/// Exponentials, one an element, bind these in generated kernels: their curves are over the larger of the bytes read and written,
+/// unless the curve says otherwise.
 bool is_bound_by_elements(graph::MemoryKind kind) { return kind == graph::MemoryKind::softmax || kind == graph::MemoryKind::cross_entropy; }
 
 double seconds_at(const BandwidthCurve& curve, double bytes) {
@@ -41,7 +42,7 @@ Estimate memory_bound_time(const Profile& profile, const graph::MemoryBound& wor
     SGSIM_CHECK(curve != nullptr, "a profile without a pointwise bandwidth curve");
   }
   const Bytes bytes = work.read + work.written;
-  const Bytes abscissa = is_bound_by_elements(work.kind) ? std::max(work.read, work.written) : bytes;
+  const Bytes abscissa = is_bound_by_elements(work.kind) && !curve->counts_sum ? std::max(work.read, work.written) : bytes;
   const double by_bytes = seconds_at(*curve, abscissa.value());
   const double by_flops = work.flops / profile.gpu.vector_peak.value / 1.0_s;
   Estimate e{.time = Seconds(std::max(by_bytes, by_flops)), .flops = work.flops, .bytes = bytes, .bound = Bound::memory, .source = Source::interpolated, .sigma = curve->sigma};

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -109,6 +110,16 @@ struct AttentionTable {
   bool operator==(const AttentionTable&) const = default;
 };
 
+/// Constants of the bound of fused attention that counts waves of blocks over the SMs (attention.h has the formula).
+struct AttentionWaves {
+  double efficiency = 0.5;             // of one SM's peak rate within a block of products
+  Seconds start;                       // of a thread block: its rows loaded, its result written
+  double wave_weight = 1.0;            // 0..1: how much of a last, partly filled wave costs as a full one (no causal mask)
+  double tail = 0.5;                   // of the longest thread block that ends after the others (causal mask)
+  double ragged = 1.0;                 // time of blocks of a length that is no multiple of 128 over others
+  bool operator==(const AttentionWaves&) const = default;
+};
+
 /// Constants of the analytic bound of fused attention of one pass and head size (attention.h has the formula). The model
 /// of the nearest head size is used.
 struct AttentionModel {
@@ -120,6 +131,7 @@ struct AttentionModel {
   Seconds fixed;                       // start and end; backward: of its helper kernels too
   double sigma = 0.0;
   std::string source;
+  std::optional<AttentionWaves> waves = {};  // takes the place of the two efficiencies where it was fitted
   bool operator==(const AttentionModel&) const = default;
 };
 
@@ -136,6 +148,7 @@ struct BandwidthCurve {
   std::vector<std::int64_t> bytes, time_ns;              // ascending; straight in log-log between points
   double sigma = 0.0;
   std::string source;
+  bool counts_sum = false;                               // softmax and cross-entropy too: over read plus written, not the larger
   bool operator==(const BandwidthCurve&) const = default;
 };
 

@@ -149,10 +149,17 @@ void Reader::matmuls(StrictObject& o) {
 
 void Reader::attention(StrictObject& o) {
   o.each("attention_models", [&](StrictObject& m) {
-    profile_.attention_models.push_back({.pass = word<graph::Pass>(m, "pass"), .dense_mask = m.boolean("dense_mask"),
-                                         .head_dim = m.integer("head_dim", 1), .efficiency = m.number("efficiency", 1e-6),
-                                         .critical_efficiency = m.number("critical_efficiency", 1e-6), .fixed = Seconds(m.number("fixed_us", 0) * 1e-6),
-                                         .sigma = m.number("sigma", 0), .source = source(m)});
+    AttentionModel model{.pass = word<graph::Pass>(m, "pass"), .dense_mask = m.boolean("dense_mask"),
+                         .head_dim = m.integer("head_dim", 1), .efficiency = m.number("efficiency", 1e-6),
+                         .critical_efficiency = m.number("critical_efficiency", 1e-6), .fixed = Seconds(m.number("fixed_us", 0) * 1e-6),
+                         .sigma = m.number("sigma", 0), .source = source(m)};
+    if (m.has("waves")) {
+      StrictObject w = m.object("waves");
+      model.waves = AttentionWaves{.efficiency = w.number("efficiency", 1e-6), .start = Seconds(w.number("start_us", 0) * 1e-6),
+                                   .wave_weight = w.number("wave_weight", 0), .tail = w.number("tail", 0), .ragged = w.number("ragged", 0.1)};
+      w.finish();
+    }
+    profile_.attention_models.push_back(std::move(model));
   });
   o.each("attention_tables", [&](StrictObject& t) {
     AttentionTable table{.dtype = dtype(t, "dtype"), .pass = word<graph::Pass>(t, "pass"), .causal = t.boolean("causal"),
@@ -181,6 +188,7 @@ void Reader::curves(StrictObject& o) {
   o.each("bandwidth_curves", [&](StrictObject& c) {
     BandwidthCurve curve{.kind = word<graph::MemoryKind>(c, "kind"), .bytes = axis(c, "bytes"), .time_ns = {}, .sigma = c.number("sigma", 0), .source = source(c)};
     curve.time_ns = times(c, curve.bytes.size());
+    if (c.has("counts_sum")) curve.counts_sum = c.boolean("counts_sum");
     profile_.bandwidth_curves.push_back(std::move(curve));
   });
 }

@@ -82,6 +82,9 @@ Json attention_models(const Profile& p) {
     all.push_back({{"pass", name_of(m.pass)}, {"dense_mask", m.dense_mask}, {"head_dim", m.head_dim},
                    {"efficiency", number(m.efficiency)}, {"critical_efficiency", number(m.critical_efficiency)}, {"fixed_us", us(m.fixed)},
                    {"sigma", number(m.sigma)}, {"source", m.source}});
+    if (!m.waves) continue;
+    all.back()["waves"] = {{"efficiency", number(m.waves->efficiency)}, {"start_us", us(m.waves->start)}, {"wave_weight", number(m.waves->wave_weight)},
+                           {"tail", number(m.waves->tail)}, {"ragged", number(m.waves->ragged)}};
   }
   return all;
 }
@@ -112,6 +115,7 @@ Json curves(const Profile& p) {
   Json all = Json::array();
   for (const BandwidthCurve& c : p.bandwidth_curves) {
     all.push_back({{"kind", name_of(c.kind)}, {"bytes", c.bytes}, {"time_ns", c.time_ns}, {"sigma", number(c.sigma)}, {"source", c.source}});
+    if (c.counts_sum) all.back()["counts_sum"] = true;
   }
   return all;
 }

@@ -13,6 +13,13 @@ namespace {
 using Times = std::vector<double>;
 
 __global__ void empty_kernel() {}
+/// A kernel of a training step's smaller kind: 2 MB in, 2 MB out.
+constexpr int kWorkBlocks = 512, kWorkThreads = 256;
+__global__ void work_kernel(const float4* in, float4* out) {
+  const int i = static_cast<int>(blockIdx.x) * kWorkThreads + static_cast<int>(threadIdx.x);
+  const float4 x = in[i];
+  out[i] = make_float4(x.x + 1.0F, x.y + 1.0F, x.z + 1.0F, x.w + 1.0F);
+}
 __global__ void flag_kernel(volatile int* flag, int value) { *flag = value; }
 /// Holds its stream back for `nanoseconds`.
 __global__ void hold_kernel(std::uint64_t nanoseconds) {
@@ -123,6 +130,29 @@ Times jit() {
   return samples;
 }
 
+/// The same kernel again and again: one's share of a row of them in a stream or in a graph, or its duration by its records.
+Times work(Context& c, ActivitySource& activities, const std::string& what) {
+  constexpr std::size_t kBytes = sizeof(float4) * kWorkBlocks * kWorkThreads;
+  const auto* in = reinterpret_cast<const float4*>(c.pool.take(kBytes));
+  auto* out = reinterpret_cast<float4*>(c.pool.take(kBytes));
+  const auto row = [&](int count) {
+    for (int i = 0; i < count; ++i) work_kernel<<<kWorkBlocks, kWorkThreads, 0, c.stream.get()>>>(in, out);
+  };
+  if (what == "stream_of_work") return device_cost(c, [&] { row(kBatch); }, 5e-3, kBatch);
+  if (what == "graph_of_work") {
+    const GraphExec exec = capture(c.stream.get(), [&] { row(kBatch); }).instantiate();
+    exec.launch(c.stream.get());
+    c.stream.synchronize();
+    return device_cost(c, [&] { exec.launch(c.stream.get()); }, 2e-3, kBatch);
+  }
+  (void)activities.collect();
+  row(kBatch);
+  c.stream.synchronize();
+  Times samples;
+  for (const Activity& a : activities.collect().activities) samples.push_back(static_cast<double>(a.end_ns - a.start_ns) * 1e-9);
+  return samples;
+}
+
 /// Gaps between kernels that wait in one stream, or their own durations, from activity records.
 Times gaps(Context& c, ActivitySource& activities, bool durations) {
   (void)activities.collect();
@@ -199,7 +229,7 @@ Times measure_graph(Context& c, const std::string& what, int nodes) {
 }
 
 Times measure(Context& c, ActivitySource& activities, const std::string& what, int nodes) {
-  if (what.rfind("graph_", 0) == 0) return measure_graph(c, what, nodes);
+  if (what.rfind("graph_", 0) == 0 && what != "graph_of_work") return measure_graph(c, what, nodes);
   if (what == "kernel_enqueue") return host_cost(c, [&] { launch_empty(c); });
   if (what == "kernel_latency") return latency(c, [&](int* flag) { flag_kernel<<<1, 1, 0, c.stream.get()>>>(flag, 1); });
   if (what == "stream_of_kernels") {
@@ -217,6 +247,7 @@ Times measure(Context& c, ActivitySource& activities, const std::string& what, i
   if (what == "event_wait_across_streams") return across_streams(c);
   if (what == "first_launch") return first_launches(c, std::make_integer_sequence<int, 24>());
   if (what == "jit_ptx") return jit();
+  if (what == "stream_of_work" || what == "graph_of_work" || what == "work_kernel") return work(c, activities, what);
   if (what == "device_gap" || what == "empty_kernel") return gaps(c, activities, what == "empty_kernel");
   throw InternalError("no launch measurement '" + what + "'");
 }
@@ -233,7 +264,7 @@ Task prepare_launch(Context& c, ActivitySource& activities, const Key& key) {
                                     check_launch("launch");
                                     return samples;
                                   },
-                              .records_off = what != "device_gap" && what != "empty_kernel"},
+                              .records_off = what != "device_gap" && what != "empty_kernel" && what != "work_kernel"},
           .synchronize = c.synchronizer(),
           .check = {},
           .warmups = 2};
