@@ -40,6 +40,7 @@ int run(int argc, const char* const* argv) {
   add_simulate(app, chosen);
   add_explain(app, chosen);
   add_sweep(app, chosen);
+  add_plan(app, chosen);
   add_check(app, chosen);
   add_info(app, chosen);
   add_scenario(app, chosen);

@@ -15,6 +15,7 @@ using Action = std::function<ExitCode()>;
 void add_simulate(CLI::App& app, Action& chosen);
 void add_explain(CLI::App& app, Action& chosen);
 void add_sweep(CLI::App& app, Action& chosen);
+void add_plan(CLI::App& app, Action& chosen);
 void add_check(CLI::App& app, Action& chosen);
 void add_info(CLI::App& app, Action& chosen);
 void add_scenario(CLI::App& app, Action& chosen);

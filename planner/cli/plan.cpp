@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+
+#include <atomic>
+#include <csignal>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include "planner/cli/engines.h"
+#include "planner/cli/plan_claims.h"
+#include "planner/cli/plan_extras.h"
+#include "planner/cli/progress_bar.h"
+#include "planner/cli/scenario_flags.h"
+#include "planner/cli/subcommand.h"
+#include "planner/search/report.h"
+#include "planner/search/search.h"
+#include "sim/core/units_text.h"
+
+namespace sgsim::cli {
+namespace {
+
+struct Flags {
+  ScenarioFlags scenario;
+  std::size_t top = 5;
+  std::string objective = "time";
+  bool json = false;
+  double budget = 0.0;
+  unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+  std::vector<int> nodes;
+  std::string price, mtbf, checkpoint, restart;
+  std::size_t rerank = 0;
+  bool placement = false;
+  std::string out;
+};
+
+std::atomic<bool> interrupted = false;
+
+/// Ctrl-C ends the search with what it has; a second one ends the program.
+class InterruptGuard {
+ public:
+  InterruptGuard() {
+    interrupted = false;
+    before_ = std::signal(SIGINT, [](int) {
+      interrupted = true;
+      std::signal(SIGINT, SIG_DFL);
+    });
+  }
+  ~InterruptGuard() { std::signal(SIGINT, before_); }
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  void (*before_)(int) = SIG_DFL;
+};
+
+search::Objective objective_of(const std::string& word) {
+  if (word == "cost") return search::Objective::cost;
+  if (word == "goodput") return search::Objective::goodput;
+  return word == "memory" ? search::Objective::memory : search::Objective::time;
+}
+
+Seconds duration(const std::string& flag, const std::string& text) {
+  try {
+    return parse_seconds(text);
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    problem.file = flag;
+    throw InputError(problem);
+  }
+}
+
+/// "2.1 USD/h": of one GPU.
+double price_of(const std::string& text) {
+  std::istringstream in(text);
+  double value = 0.0;
+  std::string unit;
+  if (!(in >> value >> unit) || value <= 0.0 || !unit.ends_with("/h") || unit.size() < 3 || in >> unit) {
+    throw InputError({.file = "--price", .where = "", .found = "\"" + text + "\"", .expected = "an amount, a currency and \"/h\", of one GPU", .hint = "e.g. --price \"2.1 USD/h\""});
+  }
+  return value;
+}
+
+search::SearchOptions options_of(const Flags& flags) {
+  search::SearchOptions options;
+  options.objective = objective_of(flags.objective);
+  if (!flags.price.empty()) options.economics.price = price_of(flags.price);
+  if (!flags.mtbf.empty()) options.economics.gpu_mtbf = duration("--gpu-mtbf", flags.mtbf);
+  if (!flags.checkpoint.empty()) options.economics.checkpoint = duration("--checkpoint", flags.checkpoint);
+  if (!flags.restart.empty()) options.economics.restart = duration("--restart", flags.restart);
+  options.threads = flags.threads;
+  options.budget = flags.budget;
+  const auto need = [&](bool there, const char* expected) {
+    if (!there) throw InputError({.file = "--objective " + flags.objective, .where = "", .found = "nothing to compute it from", .expected = expected, .hint = "No price or failure rate is assumed"});
+  };
+  if (options.objective == search::Objective::cost) need(options.economics.price.has_value(), "--price, of one GPU and hour");
+  if (options.objective == search::Objective::goodput) need(search::useful_share(options.economics, 1).has_value(), "--gpu-mtbf, --checkpoint and --restart");
+  return options;
+}
+
+std::vector<int> nodes_of(const Flags& flags, const scenario::Scenario& s) {
+  if (!flags.nodes.empty()) return flags.nodes;
+  std::vector<int> nodes = {s.cluster.nodes};
+  if (flags.objective == "cost" || flags.objective == "goodput") {
+    for (int n = s.cluster.nodes; n % 2 == 0 && nodes.size() < 4; n /= 2) nodes.push_back(n / 2);
+  }
+  return nodes;
+}
+
+ExitCode plan(const Flags& flags) {
+  const scenario::Scenario s = flags.scenario.read();
+  scenario::InputCache cache;
+  const scenario::Inputs inputs = cache.load(s);
+  search::SearchOptions options = options_of(flags);
+  const InterruptGuard guard;
+  ProgressBar bar;
+  options.cancelled = [] { return interrupted.load(); };
+  options.progress = [&](const search::SearchProgress& p) {
+    bar.show(p.done, 0, p.total, std::string(p.phase) + (p.best ? ", best " + to_text(p.best->step_time) : ""));
+  };
+  const search::Problem problem{.scenario = s, .cache = cache, .engine = run_engine};
+  const std::int64_t fixed = s.model.kind == scenario::ModelKind::graph ? inputs.graph->micro_batch : 0;
+  const search::Axes axes = search::default_axes(inputs.shape, s.cluster, s.plan, nodes_of(flags, s), fixed);
+  const search::SearchResult result = search::search(problem, axes, options);
+  bar.finish();
+  const std::size_t accepted = check_claims(s, inputs, result, flags.top);
+  const search::ReportInput report{.scenario = s, .result = result, .options = options, .top = flags.top, .reference = reference_times(problem, result, flags.rerank)};
+  fmt::print("{}", flags.json ? search::json_report(report) : search::text_report(report));
+  if (!flags.json) fmt::print("\n{} printed plans accepted by the independent checker\n", accepted);
+  if (flags.placement && !flags.json && !result.ranked.empty()) fmt::print("{}", placement_text(problem, result.ranked.front().candidate));
+  if (!flags.out.empty() && !result.ranked.empty()) fmt::print(stderr, "{}", export_plan(s, inputs, result.ranked.front().candidate, flags.out));
+  return result.ranked.empty() ? ExitCode::infeasible : ExitCode::good;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Action& chosen) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("plan", "Search for the best parallel plan of a scenario's model, cluster and global batch");
+  flags->scenario.add(*command, false);
+  command->add_option("--top", flags->top, "Plans to show (default 5)")->check(CLI::Range(1, 1000));
+  command->add_option("--objective", flags->objective, "What to minimise (default time); goodput: time with failures counted")->check(CLI::IsMember({"time", "cost", "goodput", "memory"}));
+  command->add_flag("--json", flags->json, "Print JSON (docs/planning.md)");
+  command->add_option("--budget", flags->budget, "Stop after so many seconds with the best so far")->type_name("SECONDS")->check(CLI::PositiveNumber);
+  command->add_option("-j,--threads", flags->threads, "Threads (default: one a core)")->check(CLI::Range(1U, 1024U));
+  command->add_option("--nodes", flags->nodes, "Node counts to try (default: the scenario's; for cost and goodput its halves too)")->delimiter(',')->check(CLI::PositiveNumber);
+  command->add_option("--price", flags->price, "Of one GPU, e.g. \"2.1 USD/h\"")->type_name("PRICE");
+  command->add_option("--gpu-mtbf", flags->mtbf, "Mean time between failures of one GPU, e.g. \"180000000 s\"")->type_name("TIME");
+  command->add_option("--checkpoint", flags->checkpoint, "Standstill for one checkpoint, e.g. \"30 s\"")->type_name("TIME");
+  command->add_option("--restart", flags->restart, "From a failure to training again, e.g. \"600 s\"")->type_name("TIME");
+  command->add_option("--rerank", flags->rerank, "Simulate the first N with the simgrid engine too (links shared max-min)")->type_name("N");
+  command->add_flag("--placement", flags->placement, "Say what other orders of ranks on GPUs would cost the best plan");
+  command->add_option("--export", flags->out, "Write the best plan for torchtitan, Megatron-LM, DeepSpeed and FSDP2 to this folder")->type_name("DIR");
+  command->callback([flags, &chosen] { chosen = [flags] { return plan(*flags); }; });
+}
+
+}  // namespace sgsim::cli

@@ -1,0 +1,80 @@
+#include "planner/cli/plan_extras.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "planner/export/export.h"
+#include "planner/search/exact.h"
+#include "planner/search/placement.h"
+#include "sim/core/error.h"
+#include "sim/core/text_file.h"
+#include "sim/core/units_text.h"
+
+namespace sgsim::cli {
+namespace {
+
+/// SimGrid keeps one simulation a process: a child runs it and sends the figure back.
+double in_child(const search::Problem& problem, const search::Candidate& candidate) {
+  int ends[2];
+  if (pipe(ends) != 0) throw EnvironmentError("cannot make a pipe for the reference simulation");
+  const pid_t child = fork();
+  if (child < 0) throw EnvironmentError("cannot start a process for the reference simulation");
+  if (child == 0) {
+    double seconds = -1.0;
+    try {
+      search::LayerCostTable table(problem);
+      seconds = search::Exact(problem, table).evaluate(candidate, {.name = scenario::EngineName::simgrid, .full = false}).step_time.value();
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "simgrid engine: {}\n", error.what());
+    }
+    const ssize_t sent = write(ends[1], &seconds, sizeof seconds);
+    _exit(sent == static_cast<ssize_t>(sizeof seconds) ? 0 : 1);
+  }
+  close(ends[1]);
+  double seconds = -1.0;
+  const ssize_t got = read(ends[0], &seconds, sizeof seconds);
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (got != static_cast<ssize_t>(sizeof seconds) || seconds < 0.0) throw EnvironmentError("the reference simulation of a plan did not come to its end");
+  return seconds;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::size_t, double>> reference_times(const search::Problem& problem, const search::SearchResult& result, std::size_t count) {
+  std::vector<std::pair<std::size_t, double>> times;
+  for (std::size_t i = 0; i < std::min(count, result.ranked.size()); ++i) times.emplace_back(i, in_child(problem, result.ranked[i].candidate));
+  return times;
+}
+
+std::string placement_text(const search::Problem& problem, const search::Candidate& candidate) {
+  search::LayerCostTable table(problem);
+  const auto times = search::placement_times(problem, table, candidate);
+  std::string text = "\nranks on GPUs (dimensions of the best plan, neighbours first)\n";
+  for (const search::PlacementTime& t : times) {
+    text += fmt::format("  {:<16} {:>9}  {:+.1f} %{}\n", search::order_text(candidate.plan, t.order), to_text(t.step_time), 100.0 * (t.step_time / times.front().step_time - 1.0),
+                        &t == &times.front() ? "  (assumed everywhere above)" : "");
+  }
+  return text;
+}
+
+std::string export_plan(const scenario::Scenario& s, const scenario::Inputs& inputs, const search::Candidate& candidate, const std::string& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) throw EnvironmentError("cannot make the folder " + folder + ": " + failed.message());
+  std::string text;
+  const exporting::Job job{.model = inputs.shape, .plan = candidate.plan, .training = s.training, .nodes = candidate.nodes, .gpus_per_node = s.cluster.node.gpus, .model_name = inputs.model};
+  for (const exporting::Exported& e : exporting::all_formats(job)) {
+    const std::string path = (std::filesystem::path(folder) / e.file_name).string();
+    write_text_file(path, e.text);
+    text += "wrote " + path + "\n";
+    for (const std::string& gap : e.gaps) text += "  not expressed: " + gap + "\n";
+  }
+  return text;
+}
+
+}  // namespace sgsim::cli

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "planner/search/search.h"
+#include "sim/scenario/inputs.h"
+
+namespace sgsim::cli {
+
+/// Step times of the first `count` ranked plans by the simgrid engine (index, seconds), each in a process of its own.
+[[nodiscard]] std::vector<std::pair<std::size_t, double>> reference_times(const search::Problem& problem, const search::SearchResult& result, std::size_t count);
+
+/// What each order of ranks on GPUs costs the plan: a few lines of text.
+[[nodiscard]] std::string placement_text(const search::Problem& problem, const search::Candidate& candidate);
+
+/// Writes the plan in every format to `folder`; the files' names and what each cannot express, a line each.
+[[nodiscard]] std::string export_plan(const scenario::Scenario& scenario, const scenario::Inputs& inputs, const search::Candidate& candidate, const std::string& folder);
+
+}  // namespace sgsim::cli

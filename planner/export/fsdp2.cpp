@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include "planner/export/export.h"
+#include "planner/export/lines.h"
+
+namespace sgsim::exporting {
+namespace {
+
+std::string_view torch_type(graph::DType dtype) {
+  return dtype == graph::DType::bfloat16 ? "torch.bfloat16" : dtype == graph::DType::float16 ? "torch.float16" : "torch.float32";
+}
+
+void mesh(const plan::Plan& p, int shard, Lines& out) {
+  out.line("# Ranks in this order, the last fastest: neighbours in \"tp\" share a node.");
+  out.line("mesh = init_device_mesh(\"cuda\", ({}, {}, {}, {}), mesh_dim_names=(\"pp\", \"replicate\", \"shard\", \"tp\"))", p.pp, p.dp / shard, shard, p.tp);
+}
+
+void tensor(const plan::Plan& p, Lines& out) {
+  if (p.tp == 1) return;
+  out.line("\n    # `column`, `row`: names of the projections that open and close attention and feed-forward, e.g. (\"wq\", \"wk\", \"wv\"), (\"wo\",).");
+  out.line("    for layer in layers:");
+  out.line("        style = {{name: ColwiseParallel() for name in column}}");
+  if (p.sequence_parallel) {
+    out.line("        style |= {{name: RowwiseParallel(output_layouts=Shard(1)) for name in row}}");
+    out.line("        style |= {{name: SequenceParallel() for name in norms}}");
+  } else {
+    out.line("        style |= {{name: RowwiseParallel() for name in row}}");
+  }
+  out.line("        parallelize_module(layer, mesh[\"tp\"], style)");
+}
+
+void data(const Job& job, bool sharded, Lines& out) {
+  const plan::Plan& p = job.plan;
+  if (!sharded) {
+    if (p.dp > 1) out.line("\n    replicate(model, device_mesh=mesh[\"replicate\"], bucket_cap_mb={:.0f})", p.buckets.bucket.value() / 1048576.0);
+    return;
+  }
+  out.line("\n    policy = MixedPrecisionPolicy(param_dtype={}, reduce_dtype={})", torch_type(job.training.compute_dtype), torch_type(job.training.gradient_dtype));
+  out.line("    options = dict(mesh=mesh[{}], mp_policy=policy, reshard_after_forward={})", p.sharding == plan::Sharding::hybrid ? "\"replicate\", \"shard\"" : "\"shard\"", p.fsdp.reshard_after_forward ? "True" : "False");
+  out.line("    units = [layers[i : i + {0}] for i in range(0, len(layers), {0})]", p.fsdp.layers_per_unit);
+  out.line("    for unit in units:");
+  out.line("        fully_shard(unit[0] if len(unit) == 1 else unit, **options)");
+  out.line("    fully_shard(model, **options)");
+  if (p.fsdp.prefetch > 1) {
+    out.line("    heads = [unit[0] for unit in units]");
+    out.line("    for i, head in enumerate(heads):");
+    out.line("        head.set_modules_to_forward_prefetch(heads[i + 1 : i + 1 + {}])", p.fsdp.prefetch);
+    out.line("        head.set_modules_to_backward_prefetch(heads[max(0, i - {}) : i][::-1])", p.fsdp.prefetch);
+  }
+}
+
+}  // namespace
+
+Exported fsdp2(const Job& job) {
+  const plan::Plan& p = job.plan;
+  Lines out("#");
+  const bool sharded = p.sharding == plan::Sharding::fsdp || p.sharding == plan::Sharding::hybrid;
+  const int shard = p.sharding == plan::Sharding::hybrid ? p.fsdp.shard_group : sharded ? p.dp : 1;
+  if (p.sharding == plan::Sharding::zero1) out.gap("ZeRO-1: wrap the optimizer in ZeroRedundancyOptimizer");
+  if (p.sharding == plan::Sharding::zero2) out.gap("ZeRO-2: nearest is fully_shard(..., reshard_after_forward=False)");
+  if (p.cp > 1) out.gap(fmt::format("context parallel {}: torch.distributed.tensor.experimental.context_parallel around the step", p.cp));
+  if (p.ep > 1) out.gap(fmt::format("expert parallel {}", p.ep));
+  out.line("import torch");
+  out.line("from torch.distributed._composable.replicate import replicate");
+  out.line("from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper");
+  out.line("from torch.distributed.device_mesh import init_device_mesh");
+  out.line("from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard");
+  out.line("from torch.distributed.tensor import Shard");
+  out.line("from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, parallelize_module\n");
+  out.line("MICRO_BATCH, MICRO_BATCHES = {}, {}", p.micro_batch, p.micro_batches());
+  mesh(p, shard, out);
+  out.line("\n\ndef apply(model, layers, column, row, norms):");
+  out.line("    \"\"\"Lays the plan over the layers of this rank's pipeline stage.\"\"\"");
+  tensor(p, out);
+  if (p.recompute == plan::Recompute::full) out.line("\n    for i, layer in enumerate(layers):\n        layers[i] = checkpoint_wrapper(layer)");
+  if (p.recompute == plan::Recompute::selective) out.line("\n    # Recompute attention only: wrap each layer's attention core.\n    for layer in layers:\n        layer.attention = checkpoint_wrapper(layer.attention)");
+  if (job.training.execution != compile::Execution::eager) out.line("\n    for layer in layers:\n        layer.compile()");
+  data(job, sharded, out);
+  out.line("    return model");
+  if (p.pp > 1) {
+    const char* schedule = p.schedule == plan::Schedule::gpipe ? "ScheduleGPipe" : p.schedule == plan::Schedule::interleaved ? "ScheduleInterleaved1F1B" : "Schedule1F1B";
+    out.line("\n\n# {} chunk{} a stage: from torch.distributed.pipelining import PipelineStage, {}", p.virtual_stages, p.virtual_stages == 1 ? "" : "s", schedule);
+    out.line("# schedule = {}(stage{}, n_microbatches=MICRO_BATCHES, loss_fn=loss_fn)", schedule, p.virtual_stages > 1 ? "s" : "");
+  }
+  return out.finish("fsdp2.py");
+}
+
+std::vector<Exported> all_formats(const Job& job) { return {torchtitan(job), megatron(job), deepspeed(job), fsdp2(job)}; }
+
+}  // namespace sgsim::exporting

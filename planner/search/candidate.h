@@ -1,0 +1,61 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/core/quantity.h"
+#include "sim/plan/plan.h"
+
+namespace sgsim::search {
+
+/// One way to run the job: a plan on that many nodes of the scenario's cluster.
+struct Candidate {
+  int nodes = 1;
+  plan::Plan plan;
+  bool operator==(const Candidate&) const = default;
+};
+
+/// What a plan takes.
+struct Figures {
+  Seconds step_time;
+  Bytes reserved;       // of the fullest rank, as lower::Memory::reserved
+  bool operator==(const Figures&) const = default;
+};
+
+/// Plans that fell out under one rule.
+struct Rejection {
+  std::uint64_t plans = 0;
+  std::string example;  // the first, in words
+  bool operator==(const Rejection&) const = default;
+};
+/// By rule: those of plan legality ("tp_divides_heads"), "memory_*" and "dp_fills_cluster".
+using Rejections = std::map<std::string, Rejection>;
+
+/// A layout without its data-parallel options: what decides the kernels of a rank and the order of its passes.
+/// `plan.sharding` and the options below it are those of no data parallelism.
+struct Layout {
+  int nodes = 1;
+  plan::Plan plan;
+  bool operator==(const Layout&) const = default;
+};
+
+/// Data-parallel options of a plan.
+struct StateOption {
+  plan::Sharding sharding = plan::Sharding::ddp;
+  plan::FsdpOptions fsdp;
+  plan::BucketOptions buckets;
+  bool operator==(const StateOption&) const = default;
+};
+
+[[nodiscard]] inline Candidate candidate_of(const Layout& layout, const StateOption& option) {
+  Candidate candidate{.nodes = layout.nodes, .plan = layout.plan};
+  candidate.plan.sharding = option.sharding;
+  candidate.plan.fsdp = option.fsdp;
+  candidate.plan.buckets = option.buckets;
+  return candidate;
+}
+
+}  // namespace sgsim::search

@@ -1,0 +1,224 @@
+#include "planner/search/estimator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "planner/search/axes.h"
+#include "planner/search/memory_estimate.h"
+#include "planner/search/slot_shape.h"
+#include "sim/graph/dtype.h"
+#include "sim/lower/binding/layout.h"
+#include "sim/lower/data_parallel/optimizer.h"
+#include "sim/lower/schedule/order.h"
+
+namespace sgsim::search {
+
+using lower::RunCost;
+using lower::Slot;
+using plan::Sharding;
+
+/// What the options of a layout share.
+struct Estimator::LayoutWork {
+  std::map<bool, std::shared_ptr<const LayerCosts>> costs;  // by "kernels cross layers"
+  std::map<bool, Stages> stages;
+  std::map<bool, std::vector<std::vector<double>>> beside;
+  bool across = false;                                      // of the option at hand
+
+  [[nodiscard]] const LayerCosts& layer_costs() const { return *costs.at(across); }
+  [[nodiscard]] const Stages& chunks() const { return stages.at(across); }
+};
+
+namespace {
+
+RunCost actions_cost(const std::vector<lower::Action>& actions, const lower::TaskCosts& costs) {
+  RunCost total;
+  for (const lower::Action& action : actions) {
+    if (const auto* kernels = std::get_if<lower::SideKernels>(&action)) total = lower::then(total, side_kernels(*kernels, costs));
+  }
+  return total;
+}
+
+void add(Seconds& end, Seconds& host, const RunCost& run) {
+  end = std::max(end + run.device, host + run.issue_to_end);
+  host += run.host;
+}
+
+/// The orders of passes, of as many micro-batches as show every situation of memory.
+std::vector<std::vector<lower::PassStep>> orders_of(const plan::Plan& p) {
+  const auto m = static_cast<int>(std::min<std::int64_t>(p.micro_batches(), p.schedule == plan::Schedule::gpipe ? p.micro_batches() : 3LL * std::max(2, p.pp)));
+  std::vector<std::vector<lower::PassStep>> orders;
+  for (int s = 0; s < p.pp; ++s) orders.push_back(lower::pass_order(p.schedule, p.pp, p.virtual_stages, m, s));
+  return orders;
+}
+
+scenario::Scenario with_plan(const scenario::Scenario& base, std::int64_t micro_batch) {
+  scenario::Scenario s = base;
+  s.plan.micro_batch = micro_batch;
+  return s;
+}
+
+}  // namespace
+
+Estimator::Estimator(const Problem& problem, LayerCostTable& table)
+    : problem_(problem), table_(table), inputs_(problem.cache.load(with_plan(problem.scenario, problem.scenario.plan.micro_batch))),
+      costs_(lower::profile_costs(*inputs_.profile, problem.scenario.training.execution, diagnostics_)) {}
+
+const cluster::GroupShape& Estimator::shape(const plan::Plan& p, int shard_group, Slot slot, int stage) {
+  const auto key = std::tuple(cluster_.nodes, p.tp, p.cp, p.ep, p.dp, p.pp, shard_group, static_cast<int>(slot), stage);
+  const auto found = shapes_.find(key);
+  if (found != shapes_.end()) return found->second;
+  return shapes_.emplace(key, slot_shape(cluster_, p, shard_group, slot, stage)).first->second;
+}
+
+StateSetting Estimator::setting(const plan::Plan& p) {
+  const int group = lower::resolved_shard_group(p, cluster_.node.gpus), replicas = p.dp * p.cp;
+  StateSetting s{.plan = p, .training = problem_.scenario.training, .costs = costs_, .types = lower::state_types(problem_.scenario.training, p.sharding),
+                 .data = {}, .expert_data = {}, .shard = {}, .replicate = {}};
+  s.shards = p.sharding == Sharding::ddp ? 1 : p.sharding == Sharding::hybrid ? group : replicas;
+  s.expert_shards = p.sharding == Sharding::ddp ? 1 : std::max(1, s.shards / p.ep);
+  bool inter = false;
+  if (replicas > 1) {
+    s.data = shape(p, 1, Slot::data, 0);
+    if (p.ep > 1) s.expert_data = shape(p, 1, Slot::expert_data, 0);
+    if (p.sharding == Sharding::hybrid) {
+      s.shard = shape(p, group, Slot::shard, 0);
+      s.replicate = shape(p, group, Slot::replicate, 0);
+    }
+    inter = p.sharding == Sharding::hybrid ? s.shard.nodes > 1 || s.replicate.nodes > 1 : s.data.nodes > 1;
+  }
+  for (int stage = 0; stage + 1 < p.pp && !inter; ++stage) inter = shape(p, 1, Slot::forward_out, stage).nodes > 1;
+  const cost::Interference slow = costs_.interference(inter);
+  s.slowdown = {.compute = std::max(1.0, slow.compute_slowdown), .transfer = std::max(1.0, slow.transfer_slowdown)};
+  return s;
+}
+
+std::vector<Seconds> Estimator::hops(const plan::Plan& p, const Stages& stages) {
+  std::vector<Seconds> hops(stages.chunks.size());
+  if (p.pp == 1) return hops;
+  const lower::Stack& stack = problem_.scenario.training.stack;
+  const int pieces = stack.scatter_gather_boundary && p.tp > 1 && !p.sequence_parallel ? p.tp : 1;
+  for (std::size_t g = 0; g + 1 < hops.size(); ++g) {
+    const Bytes boundary(stages.chunk_kinds[stages.chunks[g]].boundary);
+    hops[g] = costs_.collective(graph::CollectiveOp::send_receive, boundary / pieces, shape(p, 1, Slot::forward_out, static_cast<int>(g) % p.pp)).time();
+    if (pieces > 1) hops[g] += costs_.collective(graph::CollectiveOp::all_gather, boundary, shape(p, 1, Slot::tensor, 0)).time();
+  }
+  return hops;
+}
+
+std::vector<Figures> Estimator::estimate(const Layout& layout, std::span<const StateOption> options) {
+  cluster_ = resized(problem_.scenario.cluster, layout.nodes);
+  LayoutWork work;
+  std::vector<Figures> figures;
+  const auto orders = orders_of(layout.plan);
+  for (const StateOption& option : options) {
+    const Candidate candidate = candidate_of(layout, option);
+    work.across = layer_key(problem_, candidate).across;
+    if (!work.costs.contains(work.across)) {
+      work.costs[work.across] = table_.get(candidate);
+      work.stages[work.across] = stages_of(work.layer_costs(), layout.plan);
+      work.beside[work.across] = live_beside(orders, work.chunks());
+    }
+    figures.push_back(evaluate(work, candidate.plan));
+  }
+  return figures;
+}
+
+Figures Estimator::evaluate(const LayoutWork& work, const plan::Plan& p) {
+  const StateSetting s = setting(p);
+  const LayerCosts& costs = work.layer_costs();
+  const Stages& stages = work.chunks();
+  Figures figures;
+  for (std::size_t stage = 0; stage < stages.stages.size(); ++stage) {
+    figures.reserved = std::max(figures.reserved, reserved_memory(s, costs, stages, stage, work.beside.at(work.across)[stage], cluster_.node.gpu));
+  }
+  std::vector<ChunkState> states;
+  for (const ChunkKind& kind : stages.chunk_kinds) states.push_back(chunk_state(s, costs, kind));
+  const lower::Stack& stack = s.training.stack;
+  PipelineInput input{.schedule = p.schedule, .pp = p.pp, .virtual_stages = p.virtual_stages, .micro_batches = p.micro_batches(), .chunks = {}};
+  input.waits_for_sends = p.pp > 1 && (p.schedule == plan::Schedule::one_f_one_b ? stack.pipeline_waits_for_sends
+                                                                                 : p.schedule == plan::Schedule::interleaved && stack.interleaved_waits_for_sends);
+  input.exchange_host = costs_.eager.host_per_collective;
+  input.latency = costs_.eager.launch_latency;
+  const std::vector<Seconds> hop = hops(p, stages);
+  for (std::size_t g = 0; g < stages.chunks.size(); ++g) {
+    const ChunkState& state = states[stages.chunks[g]];
+    ChunkPasses passes{.forward = state.forward, .backward = state.backward, .hop = hop[g]};
+    // A transfer that arrives while the stage computes slows it.
+    const Seconds slowed = hop[g] * (s.slowdown.compute - 1.0) / s.slowdown.compute;
+    if (g + 1 < stages.chunks.size()) {
+      for (lower::RunCost& run : passes.forward) run.device += slowed;
+      for (lower::RunCost& run : passes.backward) run.device += slowed;
+    }
+    input.chunks.push_back(passes);
+  }
+  PipelineTimes times = pipeline_.run(input);
+  for (std::size_t stage = 0; stage < stages.stages.size(); ++stage) {
+    // Reductions of a stage's chunks share one stream, in the order in which the chunks are finished (last first).
+    Seconds reduced;
+    const auto& chunks = stages.kinds[stages.stages[stage]];
+    for (std::size_t v = chunks.size(); v-- > 0;) {
+      const ChunkState& state = states[chunks[v]];
+      if (state.transfer_total == 0.0) continue;
+      const Seconds start = times.last_backward_start[v * static_cast<std::size_t>(p.pp) + stage];
+      reduced = std::max(reduced + Seconds(state.transfer_total), start + Seconds(state.transfer_end));
+    }
+    times.end[stage] = std::max(times.end[stage], reduced);
+  }
+  figures.step_time = finish(work, s, std::move(times.end), std::move(times.host));
+  return figures;
+}
+
+RunCost Estimator::update(const StateSetting& s, const LayoutWork& work, std::size_t kind) const {
+  double dense = 0.0, expert = 0.0;
+  int tensors = 0;
+  for (const std::uint32_t chunk : work.chunks().kinds[kind]) {
+    const ChunkKind& c = work.chunks().chunk_kinds[chunk];
+    dense += c.dense;
+    expert += c.expert;
+    tensors += c.tensors;
+  }
+  lower::OptimizerShare share{.elements = std::ceil(dense / s.shards) + std::ceil(expert / s.expert_shards), .tensors = tensors, .types = s.types};
+  if (lower::fully_sharded(s.plan.sharding)) share.types.gradient = s.types.kept;
+  const bool flat = s.plan.sharding == Sharding::zero1 || s.plan.sharding == Sharding::zero2;
+  if (flat) share.tensors = std::max(1, (tensors + s.shards - 1) / s.shards);
+  RunCost run;
+  if (s.training.clip_gradients) run = actions_cost(lower::clip_actions(share, {}, {}), s.costs);
+  return lower::then(run, actions_cost(lower::optimizer_actions(share, s.training.optimizer, s.training.optimizer_fused), s.costs));
+}
+
+Seconds Estimator::finish(const LayoutWork& work, const StateSetting& s, std::vector<Seconds> end, std::vector<Seconds> host) {
+  const plan::Plan& p = s.plan;
+  const Stages& stages = work.chunks();
+  const int divisor = lower::fully_sharded(p.sharding) ? s.shards : 1;
+  const auto all_reduce = [&](double elements, const cluster::GroupShape& group) {
+    return costs_.collective(graph::CollectiveOp::all_reduce, Bytes(elements * graph::size_of(s.types.gradient)), group).time();
+  };
+  const bool divided = (p.sharding == Sharding::zero1 || p.sharding == Sharding::zero2) && p.dp * p.cp > 1;
+  std::vector<RunCost> updates;
+  std::vector<Seconds> gathers, reductions;
+  for (std::size_t kind = 0; kind < stages.kinds.size(); ++kind) {
+    updates.push_back(update(s, work, kind));
+    double gather = 0.0, replicated = 0.0;
+    for (const std::uint32_t chunk : stages.kinds[kind]) {
+      replicated += stages.chunk_kinds[chunk].replicated;
+      if (divided) gather += gather_time(s, work.layer_costs(), stages.chunk_kinds[chunk]);
+    }
+    gathers.push_back(Seconds(gather));
+    reductions.push_back(p.sequence_parallel && p.tp > 1 && replicated > 0.0 ? all_reduce(replicated / divisor, shape(p, 1, Slot::tensor, 0)) : Seconds());
+  }
+  for (std::size_t stage = 0; stage < end.size(); ++stage) end[stage] += reductions[stages.stages[stage]];
+  if (const double tied = tied_elements(work.layer_costs(), p); tied > 0.0 && end.size() > 1) {
+    end.front() = end.back() = std::max(end.front(), end.back()) + all_reduce(tied / divisor, shape(p, 1, Slot::embedding, 0));
+  }
+  if (s.training.clip_gradients && end.size() > 1) end.assign(end.size(), *std::max_element(end.begin(), end.end()));
+  Seconds step;
+  for (std::size_t stage = 0; stage < end.size(); ++stage) {
+    add(end[stage], host[stage], updates[stages.stages[stage]]);
+    const Seconds gathered = s.training.stack.overlap_parameter_gather ? end[stage] : end[stage] + gathers[stages.stages[stage]];
+    step = std::max({step, gathered, host[stage] + costs_.launch.host_per_step});
+  }
+  return step;
+}
+
+}  // namespace sgsim::search

@@ -1,0 +1,27 @@
+#include "planner/search/exact.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "planner/search/axes.h"
+#include "sim/lower/lower_segmented.h"
+
+namespace sgsim::search {
+
+Exact::Exact(const Problem& problem, LayerCostTable& table)
+    : problem_(problem), table_(table), inputs_(problem.cache.load(problem.scenario)),
+      costs_(lower::profile_costs(*inputs_.profile, problem.scenario.training.execution, diagnostics_)) {}
+
+Figures Exact::evaluate(const Candidate& candidate, const scenario::EngineChoice& engine) {
+  const auto layers = table_.get(candidate);
+  const cluster::Cluster cluster = resized(problem_.scenario.cluster, candidate.nodes);
+  const lower::ShapeOf shape_of = [&](std::span<const GpuId> members, double concurrent) { return cluster::group_shape(cluster, members, concurrent); };
+  const bool merge = engine.name == scenario::EngineName::fast && !engine.full;
+  lower::Lowered lowered = lower::lower_segmented(*layers->model, candidate.plan, problem_.scenario.training, cluster, shape_of, costs_, {.merge_lockstep = merge});
+  Figures figures;
+  for (const lower::Memory& memory : lowered.memory) figures.reserved = std::max(figures.reserved, memory.reserved);
+  figures.step_time = problem_.engine(std::move(lowered.workload), cluster, {.choice = engine, .record = scenario::Record::nothing, .ranks = {}}).timeline.step_time;
+  return figures;
+}
+
+}  // namespace sgsim::search

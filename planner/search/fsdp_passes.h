@@ -1,0 +1,20 @@
+#pragma once
+
+#include "planner/search/state_costs.h"
+
+namespace sgsim::search {
+
+/// Passes of a chunk under FSDP or hybrid shard: units gathered ahead of the kernels, reduced behind them, over three micro-batches in
+/// a row (what is steady in the middle is taken to repeat).
+[[nodiscard]] ChunkState fsdp_passes(const StateSetting& setting, const LayerCosts& costs, const ChunkKind& kind);
+
+/// Parameters gathered together: elements, and the positions whose kernels need them (root: none, it is there all the time).
+struct UnitPart {
+  double elements = 0.0;
+  int tensors = 0;
+  std::size_t first = 0, last = 0;
+  bool root = false;
+};
+[[nodiscard]] std::vector<UnitPart> units_of(const LayerCosts& costs, const ChunkKind& kind, int layers_per_unit);
+
+}  // namespace sgsim::search

@@ -1,0 +1,186 @@
+#include "planner/search/layer_costs.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "planner/search/axes.h"
+#include "planner/search/slot_shape.h"
+#include "sim/core/error.h"
+#include "sim/lower/program/launches.h"
+#include "sim/lower/program/task_costs.h"
+
+namespace sgsim::search {
+namespace {
+
+using lower::Launch;
+using lower::RunCost;
+
+/// Prices collectives of the model on the groups of one layout.
+class GroupCosts {
+ public:
+  GroupCosts(const cluster::Cluster& cluster, const plan::Plan& plan, const lower::TaskCosts& costs) : cluster_(cluster), plan_(plan), costs_(costs) {}
+
+  Seconds time(const compile::Communication& c) {
+    return costs_.collective(c.op, c.bytes, shape(c.group)).time();
+  }
+
+ private:
+  const cluster::GroupShape& shape(const std::string& group) {
+    const auto found = shapes_.find(group);
+    if (found != shapes_.end()) return found->second;
+    const lower::Slot slot = group == "tp" ? lower::Slot::tensor : group == "cp" ? lower::Slot::context : group == "ep" ? lower::Slot::expert : lower::Slot::data;
+    return shapes_.emplace(group, slot_shape(cluster_, plan_, 1, slot, 0)).first->second;
+  }
+
+  const cluster::Cluster& cluster_;
+  const plan::Plan& plan_;
+  const lower::TaskCosts& costs_;
+  std::map<std::string, cluster::GroupShape> shapes_;
+};
+
+/// A list as one run: the stream and the collectives beside it from time 0, once with the host long ahead, once with the
+/// host starting at 0.
+class ListClock {
+ public:
+  ListClock(GroupCosts& groups, Seconds collective_host, Seconds latency) : groups_(groups), collective_host_(collective_host), latency_(latency) {}
+
+  /// `after` gets the device time at which each kernel has ended.
+  void run(const std::vector<Launch>& launches, std::vector<double>* after) {
+    std::vector<std::pair<std::uint32_t, std::size_t>> unread;  // reader, index of the collective
+    for (std::uint32_t k = 0; k < launches.size(); ++k) {
+      for (const auto& [reader, c] : unread) {
+        if (reader == k) wait(c);
+      }
+      const Launch& launch = launches[k];
+      if (launch.kernel->is_communication) {
+        const Seconds time = groups_.time(launch.kernel->communication);
+        host_ += collective_host_;
+        link_ahead_ = std::max(link_ahead_, ahead_) + time;
+        link_issued_ = std::max({link_issued_, issued_, host_ + latency_}) + time;
+        ends_.emplace_back(link_ahead_, link_issued_);
+        unread.emplace_back(launch.reader, ends_.size() - 1);
+      } else {
+        const Seconds host_before = host_;
+        ahead_ += launch.cost.device;
+        issued_ = std::max(issued_ + launch.cost.device, host_before + launch.cost.issue_to_end);
+        host_ += launch.cost.host;
+      }
+      if (after != nullptr) after->push_back(ahead_.value());
+    }
+    for (const auto& [reader, c] : unread) {
+      if (reader >= launches.size()) wait(c);
+    }
+  }
+
+  [[nodiscard]] RunCost cost() const { return {.device = ahead_, .issue_to_end = issued_, .host = host_}; }
+
+ private:
+  void wait(std::size_t c) {
+    ahead_ = std::max(ahead_, ends_[c].first);
+    issued_ = std::max(issued_, ends_[c].second);
+  }
+
+  GroupCosts& groups_;
+  Seconds collective_host_, latency_;
+  Seconds ahead_, issued_, host_, link_ahead_, link_issued_;
+  std::vector<std::pair<Seconds, Seconds>> ends_;
+};
+
+void add_gradients(const lower::ModelSegment& segment, const std::vector<double>& after, double before, SegmentCost& cost) {
+  std::vector<const lower::ParameterShard*> order;
+  for (const lower::ParameterShard& p : segment.parameters) order.push_back(&p);
+  std::reverse(order.begin(), order.end());
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->ready_at < b->ready_at; });
+  for (const lower::ParameterShard* p : order) {
+    const double elements = static_cast<double>(p->elements);
+    const double ready = after.empty() ? 0.0 : after[std::min<std::size_t>(p->ready_at, after.size() - 1)];
+    cost.gradients.push_back({.ready = before + ready, .elements = elements, .tensors = 1, .expert = p->expert});
+    (p->expert ? cost.expert : cost.dense) += elements;
+    if (!p->tensor_sharded && !p->expert) cost.replicated += elements;
+    ++cost.tensors;
+  }
+}
+
+}  // namespace
+
+LayerKey layer_key(const Problem& problem, const Candidate& candidate) {
+  const plan::Plan& p = candidate.plan;
+  return {.nodes = candidate.nodes, .tp = p.tp, .cp = p.cp, .ep = p.ep, .sequence_parallel = p.sequence_parallel,
+          .across = lower::fuses_across_layers(p, problem.scenario.training), .recompute = p.recompute, .micro_batch = p.micro_batch};
+}
+
+std::shared_ptr<const LayerCosts> LayerCostTable::get(const Candidate& candidate) {
+  const LayerKey key = layer_key(problem_, candidate);
+  std::promise<std::shared_ptr<const LayerCosts>> promise;
+  std::shared_future<std::shared_ptr<const LayerCosts>> future;
+  bool mine = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = made_.find(key);
+    mine = found == made_.end();
+    future = mine ? made_.emplace(key, promise.get_future().share()).first->second : found->second;
+  }
+  if (mine) {
+    try {
+      promise.set_value(make(candidate));
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+    }
+  }
+  return future.get();
+}
+
+std::size_t LayerCostTable::size() const {
+  const std::lock_guard lock(mutex_);
+  return made_.size();
+}
+
+std::shared_ptr<const LayerCosts> LayerCostTable::make(const Candidate& candidate) const {
+  scenario::Scenario s = problem_.scenario;
+  s.plan = candidate.plan;
+  s.cluster = resized(s.cluster, candidate.nodes);
+  const scenario::Inputs inputs = problem_.cache.load(s);
+  auto result = std::make_shared<LayerCosts>();
+  result->model = std::make_shared<const lower::SegmentedModel>(lower::segment_model(*inputs.graph, inputs.shape, s.plan, s.training));
+  const lower::SegmentedModel& model = *result->model;
+  Diagnostics diagnostics;
+  const lower::TaskCosts costs = lower::profile_costs(*inputs.profile, s.training.execution, diagnostics);
+  const auto priced = lower::price_segments(model, s.training.execution, s.training.stack.compile_layers_only, costs);
+  const bool captured = s.training.execution == compile::Execution::cuda_graph && s.training.stack.nccl_in_graph;
+  const Seconds host = captured ? Seconds() : costs.launch.host_per_collective;
+  const Seconds latency = captured ? Seconds() : costs.launch.launch_latency;
+  GroupCosts groups(s.cluster, s.plan, costs);
+  for (const lower::SegmentLaunches& launches : priced) {
+    const lower::ModelSegment& segment = *launches.segment;
+    SegmentCost cost{.role = segment.role, .saved = segment.saved.value(), .forward_peak = segment.forward_peak.value(),
+                     .backward_peak = segment.backward_peak.value(), .boundary = segment.boundary.value()};
+    ListClock forward(groups, host, latency), recompute(groups, host, latency), backward(groups, host, latency);
+    std::vector<double> after;
+    forward.run(launches.forward, nullptr);
+    recompute.run(launches.recompute, nullptr);
+    backward.run(launches.backward, &after);
+    cost.forward = forward.cost();
+    cost.backward = lower::then(recompute.cost(), backward.cost());
+    add_gradients(segment, after, recompute.cost().device.value(), cost);
+    result->segments.push_back(std::move(cost));
+  }
+  for (const std::uint32_t at : model.order) {
+    const lower::SegmentRole role = model.segments[at].role;
+    (role == lower::SegmentRole::layer ? result->layers : result->layers.empty() && role == lower::SegmentRole::before ? result->before : result->after).push_back(at);
+  }
+  std::set<std::string> first;
+  for (const std::uint32_t at : result->before) {
+    for (const lower::ParameterShard& p : model.segments[at].parameters) first.insert(p.name);
+  }
+  for (const std::uint32_t at : result->after) {
+    for (const auto* list : {&model.segments[at].parameters, &model.segments[at].shared_parameters}) {
+      for (const lower::ParameterShard& p : *list) {
+        if (first.contains(p.name)) result->segments[at].tied += static_cast<double>(p.elements);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace sgsim::search

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "planner/search/candidate.h"
+#include "planner/search/problem.h"
+#include "sim/lower/program/run_cost.h"
+#include "sim/lower/segments.h"
+
+namespace sgsim::search {
+
+/// Everything of a plan that decides a rank's kernels.
+struct LayerKey {
+  int nodes = 1, tp = 1, cp = 1, ep = 1;
+  bool sequence_parallel = false;
+  bool across = false;               // kernels may cross layers (lower::fuses_across_layers)
+  plan::Recompute recompute = plan::Recompute::none;
+  std::int64_t micro_batch = 1;
+  auto operator<=>(const LayerKey&) const = default;
+};
+
+/// Gradients that become complete together.
+struct GradientPart {
+  double ready = 0.0;       // seconds of the segment's backward list after which they are
+  double elements = 0.0;
+  int tensors = 0;
+  bool expert = false;
+  bool operator==(const GradientPart&) const = default;
+};
+
+/// A segment's lists on one rank, tensor-, context- and expert-parallel collectives included, each beside the kernels between
+/// it and its first reader.
+struct SegmentCost {
+  lower::SegmentRole role = lower::SegmentRole::layer;
+  lower::RunCost forward, backward;          // backward with recomputation before it
+  std::vector<GradientPart> gradients;       // in the order in which they become complete
+  double dense = 0.0, expert = 0.0, replicated = 0.0, tied = 0.0;  // elements on this rank
+  int tensors = 0;
+  double saved = 0.0, forward_peak = 0.0, backward_peak = 0.0, boundary = 0.0;  // bytes, as in lower::ModelSegment
+};
+
+/// The model on one rank.
+struct LayerCosts {
+  std::shared_ptr<const lower::SegmentedModel> model;
+  std::vector<SegmentCost> segments;         // parallel to model->segments
+  std::vector<std::uint32_t> before, layers, after;  // segment of each position
+};
+
+[[nodiscard]] LayerKey layer_key(const Problem& problem, const Candidate& candidate);
+
+/// Segments and their costs, each made once and shared by threads.
+class LayerCostTable {
+ public:
+  explicit LayerCostTable(const Problem& problem) : problem_(problem) {}
+  /// Of a legal candidate.
+  [[nodiscard]] std::shared_ptr<const LayerCosts> get(const Candidate& candidate);
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  [[nodiscard]] std::shared_ptr<const LayerCosts> make(const Candidate& candidate) const;
+
+  const Problem& problem_;
+  mutable std::mutex mutex_;
+  std::map<LayerKey, std::shared_future<std::shared_ptr<const LayerCosts>>> made_;
+};
+
+}  // namespace sgsim::search

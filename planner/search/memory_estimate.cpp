@@ -1,0 +1,135 @@
+#include "planner/search/memory_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "planner/search/fsdp_passes.h"
+#include "sim/graph/dtype.h"
+#include "sim/lower/data_parallel/optimizer.h"
+#include "sim/lower/memory/runtime.h"
+
+namespace sgsim::search {
+namespace {
+
+/// What FSDP adds while kernels run: unsharded units, gather buffers, raw gradients.
+struct UnitMemory {
+  double always = 0.0;           // in a pipeline from pass to pass: units that are not resharded, gradients that are not reduced yet
+  double root = 0.0, root_gradient = 0.0;
+  double layer_forward = 0.0, layer_backward = 0.0;  // beside the kernels of one unit
+  double kept_units = 0.0;       // units that stay from forward to backward, without the root
+  double entry_gradient = 0.0;   // raw gradients of one unit, there for a moment as its backward pass is entered
+};
+
+UnitMemory unit_memory(const StateSetting& s, const LayerCosts& costs, const ChunkKind& kind) {
+  UnitMemory memory;
+  const bool pipeline = s.plan.pp > 1, each = s.training.stack.fsdp_reduce_each_micro_batch && !pipeline;
+  const double parameter = graph::size_of(s.types.parameter), raw = graph::size_of(s.types.raw_gradient);
+  double layers = 0.0, largest = 0.0, root = 0.0;
+  for (const UnitPart& unit : units_of(costs, kind, s.plan.fsdp.layers_per_unit)) {
+    if (unit.root) {
+      root = unit.elements;
+      continue;
+    }
+    layers += unit.elements;
+    largest = std::max(largest, unit.elements);
+  }
+  const bool reshards = s.plan.fsdp.reshard_after_forward;
+  const double buffers = std::max(0, s.plan.fsdp.prefetch - 1) * largest * parameter;
+  memory.root = root * parameter;
+  memory.root_gradient = root * raw;
+  memory.layer_forward = (reshards ? largest * parameter : 0.0) + buffers;
+  memory.layer_backward = (reshards ? largest * parameter * (1.0 + s.plan.fsdp.prefetch) : 0.0) + largest * raw;
+  if (!reshards) memory.kept_units = layers * parameter;
+  if (!reshards && pipeline) {
+    memory.always += (root + layers) * parameter;
+    memory.kept_units = memory.root = 0.0;
+  }
+  // Without reduction in every micro-batch the gradients of all units stay whole until the last.
+  if (!each && s.plan.micro_batches() > 1) {
+    memory.always += (root + layers) * raw;
+    memory.entry_gradient = largest * raw;
+    memory.root_gradient = 0.0;
+    memory.layer_backward -= largest * raw;
+  }
+  return memory;
+}
+
+double pass_peak(const StateSetting& s, const LayerCosts& costs, const ChunkKind& kind, const UnitMemory& units, bool sharded) {
+  const double raw = graph::size_of(s.types.raw_gradient);
+  const bool single = !sharded && s.plan.dp * s.plan.cp == 1 && !s.types.main_gradient && s.plan.micro_batches() == 1;
+  double peak = 0.0, saved = 0.0, later = single ? (kind.dense + kind.expert) * raw : 0.0;
+  for (std::size_t p = 0; p < kind.positions.size(); ++p) {
+    const SegmentCost& segment = costs.segments[kind.positions[p]];
+    saved += segment.saved;
+    const double forward = segment.forward_peak + units.root + (kind.is_layer[p] ? units.layer_forward : 0.0);
+    const double backward = std::max(segment.backward_peak, units.entry_gradient) + units.root + units.root_gradient + (kind.is_layer[p] ? units.layer_backward : 0.0);
+    if (single) later -= (segment.dense + segment.expert) * raw;
+    peak = std::max(peak, saved + std::max(forward, backward + later));
+  }
+  if (single) peak = std::max(peak, (kind.dense + kind.expert) * raw);
+  return std::max(peak, 2.0 * units.root) + units.kept_units;
+}
+
+int communicators(const plan::Plan& p, const lower::Training& training, std::size_t stage, bool tied) {
+  const bool hybrid = p.sharding == plan::Sharding::hybrid;
+  int count = (p.tp > 1 ? 1 : 0) + (p.cp > 1 ? 1 : 0) + (p.ep > 1 ? 2 : 0) + (p.dp * p.cp > 1 ? (hybrid ? 2 : 1) : 0);
+  const bool first = stage == 0, last = stage + 1 == static_cast<std::size_t>(p.pp);
+  if (p.pp > 1) count += (p.virtual_stages == 1 && (first || last)) ? 2 : 4;
+  if (tied && p.pp > 1 && (first || last)) ++count;
+  if (training.clip_gradients && p.tp * p.pp > 1) ++count;
+  return count;
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> live_beside(const std::vector<std::vector<lower::PassStep>>& orders, const Stages& stages) {
+  std::vector<std::vector<double>> beside;
+  for (std::size_t s = 0; s < orders.size(); ++s) {
+    const auto& chunks = stages.kinds[stages.stages[s]];
+    std::vector<double> most(chunks.size(), 0.0);
+    double live = 0.0;
+    for (const lower::PassStep& step : orders[s]) {
+      const auto v = static_cast<std::size_t>(step.virtual_stage);
+      const double saved = stages.chunk_kinds[chunks[v]].saved;
+      if (!step.forward) live -= saved;
+      most[v] = std::max(most[v], live);
+      if (step.forward) live += saved;
+    }
+    beside.push_back(std::move(most));
+  }
+  return beside;
+}
+
+Bytes state_memory(const StateSetting& s, double dense, double expert) {
+  const double kept = std::ceil(dense / s.shards) + std::ceil(expert / s.expert_shards), all = dense + expert;
+  const bool sharded = lower::fully_sharded(s.plan.sharding);
+  double bytes = (sharded ? kept * graph::size_of(s.types.kept) : all * graph::size_of(s.types.parameter)) + kept * lower::optimizer_state_bytes(s.types, s.training.optimizer);
+  if (sharded) {
+    bytes += kept * graph::size_of(s.types.gradient);
+  } else if (s.types.main_gradient || s.plan.dp * s.plan.cp > 1) {
+    bytes += (s.plan.sharding == plan::Sharding::zero2 ? kept : all) * graph::size_of(s.types.gradient);
+  } else if (s.plan.micro_batches() > 1) {
+    bytes += all * graph::size_of(s.types.gradient);
+  }
+  return Bytes(bytes);
+}
+
+Bytes reserved_memory(const StateSetting& s, const LayerCosts& costs, const Stages& stages, std::size_t stage, const std::vector<double>& beside, const cluster::Gpu& gpu) {
+  const auto& chunks = stages.kinds[stages.stages[stage]];
+  const bool sharded = lower::fully_sharded(s.plan.sharding) && s.shards > 1;
+  double dense = 0.0, expert = 0.0, peak = 0.0, always = 0.0;
+  for (std::size_t v = 0; v < chunks.size(); ++v) {
+    const ChunkKind& kind = stages.chunk_kinds[chunks[v]];
+    dense += kind.dense;
+    expert += kind.expert;
+    const UnitMemory units = sharded ? unit_memory(s, costs, kind) : UnitMemory{};
+    always += units.always;
+    peak = std::max(peak, beside[v] + pass_peak(s, costs, kind, units, sharded));
+  }
+  const double tied = tied_elements(costs, s.plan);
+  const lower::RuntimeMemory runtime = lower::runtime_memory(gpu, communicators(s.plan, s.training, stage, tied > 0.0), s.training.execution);
+  const Bytes allocated = state_memory(s, dense, expert) + Bytes(peak + always) + runtime.workspaces;
+  return allocated * (1.0 + runtime.fragmentation) + runtime.communication + runtime.context;
+}
+
+}  // namespace sgsim::search

@@ -1,0 +1,75 @@
+#include "planner/search/plan_words.h"
+
+#include <fmt/format.h>
+
+#include "sim/core/units_text.h"
+#include "sim/scenario/exact_text.h"
+#include "sim/scenario/json_reader.h"
+#include "sim/scenario/names.h"
+#include "sim/scenario/variants.h"
+
+namespace sgsim::search {
+namespace {
+
+namespace words = scenario::words;
+using plan::Sharding;
+
+std::string_view word(Sharding s) { return scenario::name_of<Sharding>(words::kSharding, s); }
+std::string_view word(plan::Schedule s) { return scenario::name_of<plan::Schedule>(words::kSchedule, s); }
+std::string_view word(plan::Recompute r) { return scenario::name_of<plan::Recompute>(words::kRecompute, r); }
+
+bool sharded(const plan::Plan& p) { return p.sharding == Sharding::fsdp || p.sharding == Sharding::hybrid; }
+
+std::string state_text(const plan::Plan& p) {
+  if (p.dp * p.cp == 1) return "";
+  std::string text = fmt::format(" {}", word(p.sharding));
+  if (sharded(p)) {
+    if (p.sharding == Sharding::hybrid) text += fmt::format(" groups of {}", p.fsdp.shard_group);
+    std::string options;
+    const auto add = [&](std::string option) { options += (options.empty() ? "" : ", ") + std::move(option); };
+    if (p.fsdp.layers_per_unit != 1) add(fmt::format("units of {} layers", p.fsdp.layers_per_unit));
+    if (p.fsdp.prefetch != 1) add(fmt::format("prefetch {}", p.fsdp.prefetch));
+    if (!p.fsdp.reshard_after_forward) add("kept after forward");
+    return options.empty() ? text : text + " (" + options + ")";
+  }
+  return text + (p.buckets.bucket.value() > 0.0 ? fmt::format(" ({} buckets)", to_text(p.buckets.bucket)) : " (one bucket)");
+}
+
+}  // namespace
+
+std::string short_text(const Candidate& c) {
+  const plan::Plan& p = c.plan;
+  std::string text;
+  if (p.tp > 1) text += fmt::format("tp {}{}, ", p.tp, p.sequence_parallel ? " sp" : "");
+  if (p.cp > 1) text += fmt::format("cp {}, ", p.cp);
+  if (p.pp > 1) text += fmt::format("pp {} {}{}, ", p.pp, word(p.schedule), p.virtual_stages > 1 ? fmt::format(" x{}", p.virtual_stages) : "");
+  text += fmt::format("dp {}{}", p.dp, state_text(p));
+  if (p.ep > 1) text += fmt::format(", ep {}", p.ep);
+  return text + fmt::format(", micro-batch {} x {}, recompute {}", p.micro_batch, p.micro_batches(), word(p.recompute));
+}
+
+std::vector<scenario::Setting> settings_of(const Candidate& c) {
+  const plan::Plan& p = c.plan;
+  const auto number = [](auto n) { return std::to_string(n); };
+  const auto flag = [](bool b) { return std::string(b ? "true" : "false"); };
+  std::vector<scenario::Setting> settings = {
+      {"cluster.nodes", number(c.nodes)}, {"plan.dp", number(p.dp)}, {"plan.tp", number(p.tp)}, {"plan.pp", number(p.pp)}, {"plan.cp", number(p.cp)}, {"plan.ep", number(p.ep)},
+      {"plan.sharding", std::string(word(p.sharding))}, {"plan.sequence_parallel", flag(p.sequence_parallel)}, {"plan.schedule", std::string(word(p.schedule))},
+      {"plan.virtual_stages", number(p.virtual_stages)}, {"plan.micro_batch", number(p.micro_batch)}, {"plan.recompute", std::string(word(p.recompute))}, {"plan.stage_layers", "null"}};
+  if (sharded(p)) {
+    settings.push_back({"plan.fsdp.layers_per_unit", number(p.fsdp.layers_per_unit)});
+    settings.push_back({"plan.fsdp.prefetch", number(p.fsdp.prefetch)});
+    settings.push_back({"plan.fsdp.reshard_after_forward", flag(p.fsdp.reshard_after_forward)});
+    if (p.fsdp.shard_group > 0) settings.push_back({"plan.fsdp.shard_group", number(p.fsdp.shard_group)});
+  } else {
+    settings.push_back({"plan.buckets.bucket", scenario::exact_text(p.buckets.bucket)});
+    settings.push_back({"plan.buckets.overlap", flag(p.buckets.overlap)});
+  }
+  return settings;
+}
+
+std::string flags_text(const Candidate& candidate) {
+  return scenario::flags_text({.kind = scenario::VariantKind::plan, .name = "", .settings = settings_of(candidate)});
+}
+
+}  // namespace sgsim::search

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "planner/search/search.h"
+
+namespace sgsim::search {
+
+/// What is printed beside a plan.
+struct ReportInput {
+  const scenario::Scenario& scenario;
+  const SearchResult& result;
+  const SearchOptions& options;
+  std::size_t top = 5;
+  std::vector<std::pair<std::size_t, double>> reference;  // step time in seconds by the simgrid engine, by index in `ranked`
+};
+
+/// The best plans, the Pareto front and why the others fell out: a page that a person reads.
+[[nodiscard]] std::string text_report(const ReportInput& input);
+/// The same for scripts (docs/planning.md).
+[[nodiscard]] std::string json_report(const ReportInput& input);
+
+}  // namespace sgsim::search

@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "planner/search/plan_words.h"
+#include "planner/search/report.h"
+
+namespace sgsim::search {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json number_or_null(const std::optional<double>& value) { return value ? ordered_json(*value) : ordered_json(nullptr); }
+
+ordered_json found_json(const ReportInput& in, const Found& f) {
+  const int gpus = f.candidate.nodes * in.scenario.cluster.node.gpus;
+  ordered_json settings = ordered_json::object();
+  for (const scenario::Setting& s : settings_of(f.candidate)) settings[s.path] = s.value;
+  return {{"plan", short_text(f.candidate)},
+          {"settings", settings},
+          {"gpus", gpus},
+          {"step_time_s", f.figures().step_time.value()},
+          {"simulated", f.exact.has_value()},
+          {"estimated_step_time_s", f.estimate.step_time.value()},
+          {"reserved_memory_bytes", f.figures().reserved.value()},
+          {"memory_headroom_bytes", (in.scenario.cluster.node.gpu.memory - f.figures().reserved).value()},
+          {"cost_per_sample", number_or_null(cost_per_sample(in.options.economics, gpus, f.figures().step_time, f.candidate.plan.global_batch))},
+          {"useful_share", number_or_null(useful_share(in.options.economics, gpus))},
+          {"score", f.score}};
+}
+
+}  // namespace
+
+std::string json_report(const ReportInput& in) {
+  const SearchResult& r = in.result;
+  ordered_json out = {{"schema_version", 1}, {"scenario", in.scenario.file}, {"complete", r.complete}};
+  out["counts"] = {{"considered", r.considered}, {"legal", r.legal}, {"estimated", r.estimated}, {"fitting", r.fitting}, {"simulated", r.simulated}};
+  out["wall"] = {{"enumerate_s", r.enumerate_s}, {"estimate_s", r.estimate_s}, {"exact_s", r.exact_s}, {"threads", in.options.threads}, {"layer_models", r.layer_costs}};
+  out["largest_estimate_error"] = r.largest_estimate_error;
+  out["best"] = ordered_json::array();
+  for (std::size_t i = 0; i < std::min(in.top, r.ranked.size()); ++i) out["best"].push_back(found_json(in, r.ranked[i]));
+  for (const auto& [index, seconds] : in.reference) {
+    if (index < out["best"].size()) out["best"][index]["simgrid_step_time_s"] = seconds;
+  }
+  out["pareto_front"] = ordered_json::array();
+  for (const Found& f : r.front) out["pareto_front"].push_back(found_json(in, f));
+  out["fell_out"] = ordered_json::object();
+  for (const auto& [rule, rejection] : r.rejections) out["fell_out"][rule] = {{"plans", rejection.plans}, {"example", rejection.example}};
+  return out.dump(2) + "\n";
+}
+
+}  // namespace sgsim::search

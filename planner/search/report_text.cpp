@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "planner/search/plan_words.h"
+#include "planner/search/report.h"
+#include "sim/core/units_text.h"
+#include "sim/scenario/text_table.h"
+
+namespace sgsim::search {
+namespace {
+
+constexpr std::size_t kFrontLines = 12;
+constexpr std::size_t kRuleText = 110;
+
+std::string deviation(const Found& f) { return f.exact ? fmt::format("{:+.1f} %", 100.0 * (f.estimate.step_time / f.exact->step_time - 1.0)) : "estimate"; }
+
+class Page {
+ public:
+  explicit Page(const ReportInput& in) : in_(in), gpus_a_node_(in.scenario.cluster.node.gpus), capacity_(in.scenario.cluster.node.gpu.memory) {}
+
+  std::string text() {
+    head();
+    best();
+    front();
+    fell_out();
+    return std::move(text_);
+  }
+
+ private:
+  void line(const std::string& s) { text_ += s + "\n"; }
+  [[nodiscard]] std::string money(const Found& f) const {
+    const auto cost = cost_per_sample(in_.options.economics, f.candidate.nodes * gpus_a_node_, f.figures().step_time, f.candidate.plan.global_batch);
+    return cost ? fmt::format("{:.4g}", 1000.0 * *cost) : "-";
+  }
+  [[nodiscard]] std::string goodput(const Found& f) const {
+    const auto share = useful_share(in_.options.economics, f.candidate.nodes * gpus_a_node_);
+    return share ? fmt::format("{:.1f} %", 100.0 * *share) : "-";
+  }
+  [[nodiscard]] std::vector<std::string> cells(const Found& f) const {
+    return {fmt::format("{}", f.candidate.nodes * gpus_a_node_), to_text(f.figures().step_time), to_text(f.figures().reserved),
+            fmt::format("{:.0f} %", 100.0 * (1.0 - f.figures().reserved / capacity_)), money(f), goodput(f), deviation(f), short_text(f.candidate)};
+  }
+  static std::vector<std::string> titles() { return {"GPUs", "step", "memory", "free", "cost/1000", "useful", "estimate", "plan"}; }
+
+  void head() {
+    const SearchResult& r = in_.result;
+    line(fmt::format("{}: {} plans considered, {} legal, {} estimated, {} fit, {} simulated{}", in_.scenario.file, scenario::grouped(static_cast<std::int64_t>(r.considered)),
+                     scenario::grouped(static_cast<std::int64_t>(r.legal)), scenario::grouped(static_cast<std::int64_t>(r.estimated)), scenario::grouped(static_cast<std::int64_t>(r.fitting)),
+                     r.simulated, r.complete ? "" : "; STOPPED EARLY: the best so far"));
+    line(fmt::format("  listed in {:.2f} s, estimated in {:.2f} s ({:.0f} plans a second on {} thread{}), leaders simulated in {:.2f} s; estimates within {:.1f} % of the simulated",
+                     r.enumerate_s, r.estimate_s, static_cast<double>(r.estimated) / std::max(1e-9, r.estimate_s), in_.options.threads, in_.options.threads == 1 ? "" : "s", r.exact_s,
+                     100.0 * r.largest_estimate_error));
+  }
+  void best() {
+    line("\nbest plans");
+    if (in_.result.ranked.empty()) return line("  none: no plan that was looked at fits; see below why");
+    scenario::TextTable table("rrrrrrrl");
+    table.row(titles());
+    for (std::size_t i = 0; i < std::min(in_.top, in_.result.ranked.size()); ++i) table.row(cells(in_.result.ranked[i]));
+    text_ += table.text();
+    for (const auto& [index, seconds] : in_.reference) {
+      const Found& f = in_.result.ranked[index];
+      line(fmt::format("  simgrid engine: {} for {} ({:+.2f} % against fast)", to_text(Seconds(seconds)), short_text(f.candidate), 100.0 * (seconds / f.figures().step_time.value() - 1.0)));
+    }
+    line("  try the first: sgsim simulate " + in_.scenario.file + " " + flags_text(in_.result.ranked.front().candidate));
+  }
+  void front() {
+    const auto& front = in_.result.front;
+    if (front.empty()) return;
+    line(fmt::format("\nPareto front (step time, memory, GPUs{}): {} plans{}", in_.options.economics.price ? ", cost" : "", front.size(), front.size() > kFrontLines ? fmt::format(", {} shown", kFrontLines) : ""));
+    scenario::TextTable table("rrrrrrrl");
+    table.row(titles());
+    const std::size_t shown = std::min(kFrontLines, front.size());
+    for (std::size_t i = 0; i < shown; ++i) table.row(cells(front[shown == 1 ? 0 : i * (front.size() - 1) / (shown - 1)]));
+    text_ += table.text();
+  }
+  void fell_out() {
+    line("\nwhy the others fell out");
+    std::vector<std::pair<std::string, Rejection>> rules(in_.result.rejections.begin(), in_.result.rejections.end());
+    std::stable_sort(rules.begin(), rules.end(), [](const auto& a, const auto& b) { return a.second.plans > b.second.plans; });
+    scenario::TextTable table("rll");
+    for (const auto& [rule, rejection] : rules) {
+      std::string example = rejection.example;
+      if (example.size() > kRuleText) example = example.substr(0, kRuleText) + "...";
+      table.row({scenario::grouped(static_cast<std::int64_t>(rejection.plans)), rule, example.empty() ? "" : "e.g. " + example});
+    }
+    text_ += table.text();
+  }
+
+  const ReportInput& in_;
+  int gpus_a_node_;
+  Bytes capacity_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string text_report(const ReportInput& input) { return Page(input).text(); }
+
+}  // namespace sgsim::search

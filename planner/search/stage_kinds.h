@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/search/layer_costs.h"
+#include "sim/lower/program/run_cost.h"
+
+namespace sgsim::search {
+
+/// A stretch of positions that some pipeline chunks of a layout have in common.
+struct ChunkKind {
+  std::vector<std::uint32_t> positions;      // segments
+  std::vector<bool> is_layer;
+  lower::RunCost forward, backward;          // all positions in order, and back
+  double saved = 0.0, boundary = 0.0;        // bytes kept for one micro-batch; handed on by the last position
+  double dense = 0.0, expert = 0.0, replicated = 0.0, tied = 0.0;  // parameter elements
+  int tensors = 0;
+};
+
+/// Stages of a layout: chunks of each, as indices of kinds; equal stages share an entry of `kinds`.
+struct Stages {
+  std::vector<ChunkKind> chunk_kinds;
+  std::vector<std::uint32_t> chunks;                   // kind of each chunk, in model order
+  std::vector<std::vector<std::uint32_t>> kinds;       // chunk kinds of each distinct stage
+  std::vector<std::uint32_t> stages;                   // index in `kinds` of each stage
+};
+
+[[nodiscard]] Stages stages_of(const LayerCosts& costs, const plan::Plan& plan);
+
+/// A first embedding and a head that share their tensor on different stages.
+[[nodiscard]] double tied_elements(const LayerCosts& costs, const plan::Plan& plan);
+
+}  // namespace sgsim::search

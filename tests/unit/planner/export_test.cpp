@@ -1,0 +1,84 @@
+#include <nlohmann/json.hpp>
+
+#include "planner/export/export.h"
+#include "tests/support/catch.h"
+
+using namespace sgsim;
+
+namespace {
+
+const plan::ModelShape kModel{.layers = 80, .hidden = 8192, .heads = 64, .kv_heads = 8, .ffn = 28672, .vocab = 128256, .sequence = 8192};
+
+plan::Plan pipeline_plan() {
+  plan::Plan p;
+  p.dp = 16;
+  p.tp = 8;
+  p.pp = 8;
+  p.sharding = plan::Sharding::zero1;
+  p.sequence_parallel = true;
+  p.schedule = plan::Schedule::interleaved;
+  p.virtual_stages = 5;
+  p.micro_batch = 2;
+  p.global_batch = 1024;
+  p.recompute = plan::Recompute::selective;
+  p.buckets = {.bucket = Bytes(100.0 * 1048576.0), .overlap = true};
+  return p;
+}
+
+bool has(const exporting::Exported& e, const std::string& line) { return e.text.find(line + "\n") != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("export: Megatron-LM arguments") {
+  const plan::Plan p = pipeline_plan();
+  const lower::Training training;
+  const auto e = exporting::megatron({.model = kModel, .plan = p, .training = training, .nodes = 128, .gpus_per_node = 8, .model_name = "llama"});
+  for (const char* line : {"--tensor-model-parallel-size 8", "--pipeline-model-parallel-size 8", "--sequence-parallel", "--num-layers-per-virtual-pipeline-stage 2", "--micro-batch-size 2", "--global-batch-size 1024",
+                           "--use-distributed-optimizer", "--overlap-grad-reduce", "--ddp-bucket-size 26214400", "--recompute-activations", "--num-query-groups 8", "--bf16"}) {
+    INFO(line);
+    CHECK(has(e, line));
+  }
+  CHECK(e.gaps.empty());
+}
+
+TEST_CASE("export: torchtitan says what it cannot express") {
+  const plan::Plan p = pipeline_plan();
+  const lower::Training training;
+  const auto e = exporting::torchtitan({.model = kModel, .plan = p, .training = training, .nodes = 128, .gpus_per_node = 8, .model_name = "llama"});
+  // 1,024 / dp 16 = 64 samples a rank and step, in micro-batches of 2.
+  for (const char* line : {"local_batch_size = 64", "global_batch_size = 1024", "data_parallel_replicate_degree = 16", "data_parallel_shard_degree = 1", "tensor_parallel_degree = 8", "pipeline_parallel_degree = 8",
+                           "pipeline_parallel_schedule = \"Interleaved1F1B\"", "pipeline_parallel_microbatch_size = 2", "pipeline_parallel_layers_per_stage = 2", "mode = \"selective\""}) {
+    INFO(line);
+    CHECK(has(e, line));
+  }
+  REQUIRE_FALSE(e.gaps.empty());
+  CHECK(e.text.find("# not expressed: torchtitan has no ZeRO-1/2") == 0);
+}
+
+TEST_CASE("export: DeepSpeed batch sizes multiply up") {
+  plan::Plan p = pipeline_plan();
+  p.pp = p.virtual_stages = 1;
+  p.schedule = plan::Schedule::one_f_one_b;
+  p.dp = 128;
+  p.sharding = plan::Sharding::zero2;
+  const lower::Training training;
+  const auto e = exporting::deepspeed({.model = kModel, .plan = p, .training = training, .nodes = 128, .gpus_per_node = 8, .model_name = "llama"});
+  const auto json = nlohmann::json::parse(e.text);
+  CHECK(json["train_batch_size"] == json["train_micro_batch_size_per_gpu"].get<int>() * json["gradient_accumulation_steps"].get<int>() * 128);
+  CHECK(json["zero_optimization"]["stage"] == 2);
+  CHECK(json["zero_optimization"]["reduce_bucket_size"] == 26214400);
+}
+
+TEST_CASE("export: the FSDP2 snippet's mesh holds every rank") {
+  plan::Plan p = pipeline_plan();
+  p.sharding = plan::Sharding::hybrid;
+  p.pp = p.virtual_stages = 1;
+  p.schedule = plan::Schedule::one_f_one_b;
+  p.dp = 128;
+  p.fsdp = {.layers_per_unit = 2, .prefetch = 2, .reshard_after_forward = false, .shard_group = 8};
+  const lower::Training training;
+  const auto e = exporting::fsdp2({.model = kModel, .plan = p, .training = training, .nodes = 128, .gpus_per_node = 8, .model_name = "llama"});
+  CHECK(has(e, "mesh = init_device_mesh(\"cuda\", (1, 16, 8, 8), mesh_dim_names=(\"pp\", \"replicate\", \"shard\", \"tp\"))"));
+  CHECK(e.text.find("reshard_after_forward=False") != std::string::npos);
+  CHECK(e.text.find("layers[i : i + 2]") != std::string::npos);
+}

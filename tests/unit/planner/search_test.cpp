@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <set>
+
+#include "planner/cli/engines.h"
+#include "planner/search/estimator.h"
+#include "planner/search/exact.h"
+#include "planner/search/search.h"
+#include "sim/plan/legality.h"
+#include "sim/scenario/read.h"
+#include "tests/support/catch.h"
+
+using namespace sgsim;
+
+namespace {
+
+// Eight layers of LLaMA-3-8B on two DGX H100: small enough to simulate every plan of a reduced space.
+scenario::Scenario small_job() {
+  return scenario::scenario_from_text(R"({
+    "schema_version": 1, "model": {"config": "models/llama3-8b.json", "sequence": 2048, "layers": 8},
+    "plan": {"dp": "fill", "sharding": "fsdp", "micro_batch": 1, "global_batch": 64},
+    "cluster": {"builtin": "dgx-h100", "nodes": 2}})", "small", std::string(SGSIM_SOURCE_DIR) + "/scenarios");
+}
+
+search::Axes small_axes(const scenario::Scenario& s, const plan::ModelShape& shape) {
+  search::Axes axes = search::default_axes(shape, s.cluster, s.plan, {2}, 0);
+  axes.tp = {1, 4, 8};
+  axes.pp = {1, 2, 4};
+  axes.cp = {1};
+  axes.micro_batch = {1, 4};
+  axes.virtual_stages = {2};
+  axes.recompute = {plan::Recompute::none, plan::Recompute::full};
+  axes.fsdp_prefetch = {1};
+  axes.fsdp_layers_per_unit = {1};
+  axes.buckets = {Bytes(100.0 * 1048576.0)};
+  return axes;
+}
+
+struct Setup {
+  scenario::Scenario s = small_job();
+  scenario::InputCache cache;
+  search::Problem problem{.scenario = s, .cache = cache, .engine = cli::run_engine};
+  plan::ModelShape shape = cache.load(s).shape;
+  search::Axes axes = small_axes(s, shape);
+};
+
+}  // namespace
+
+TEST_CASE("search: every listed plan is legal, none twice, and the counts add up") {
+  Setup t;
+  const search::Axes axes = search::default_axes(t.shape, t.s.cluster, t.s.plan, {1, 2}, 0);
+  const search::Space space = search::enumerate(axes, t.shape, t.s.cluster, t.s.plan);
+  std::uint64_t plans = 0, rejected = 0;
+  std::set<std::string> seen;
+  for (const search::Family& family : space.families) {
+    for (const search::Layout& layout : family) {
+      const cluster::Cluster cluster = search::resized(t.s.cluster, layout.nodes);
+      for (const search::StateOption& option : search::state_options(axes, layout, cluster)) {
+        const search::Candidate c = search::candidate_of(layout, option);
+        ++plans;
+        if (plans % 7 == 0) CHECK(plan::check_plan(t.shape, c.plan, cluster).empty());
+      }
+    }
+  }
+  for (const auto& [rule, r] : space.rejections) {
+    rejected += r.plans;
+    CHECK_FALSE(r.example.empty());
+  }
+  CHECK(plans == space.plans);
+  CHECK(space.considered == plans + rejected);
+  CHECK(space.rejections.contains("tp_divides_kv_heads"));
+}
+
+TEST_CASE("search: the best plan is within 1 % of the best of all simulated plans") {
+  Setup t;
+  const search::Space space = search::enumerate(t.axes, t.shape, t.s.cluster, t.s.plan);
+  search::LayerCostTable table(t.problem);
+  search::Exact exact(t.problem, table);
+  double best = std::numeric_limits<double>::infinity();
+  int plans = 0;
+  for (const search::Family& family : space.families) {
+    for (const search::Layout& layout : family) {
+      for (const search::StateOption& option : search::state_options(t.axes, layout, t.s.cluster)) {
+        const search::Figures f = exact.evaluate(search::candidate_of(layout, option));
+        ++plans;
+        if (f.reserved <= t.s.cluster.node.gpu.memory) best = std::min(best, f.step_time.value());
+      }
+    }
+  }
+  const search::SearchResult result = search::search(t.problem, t.axes, {});
+  REQUIRE_FALSE(result.ranked.empty());
+  INFO(plans << " plans, " << result.simulated << " simulated by the search");
+  CHECK(result.ranked.front().exact->step_time.value() <= 1.01 * best);
+  CHECK(result.simulated < static_cast<std::uint64_t>(plans));
+}
+
+TEST_CASE("search: the same answer with one and several threads") {
+  Setup t;
+  search::SearchOptions options;
+  const search::SearchResult one = search::search(t.problem, t.axes, options);
+  options.threads = 3;
+  const search::SearchResult three = search::search(t.problem, t.axes, options);
+  REQUIRE(one.ranked.size() == three.ranked.size());
+  for (std::size_t i = 0; i < one.ranked.size(); ++i) {
+    CHECK(one.ranked[i].candidate == three.ranked[i].candidate);
+    CHECK(one.ranked[i].figures() == three.ranked[i].figures());
+  }
+  CHECK(one.rejections == three.rejections);
+  CHECK(one.front.size() == three.front.size());
+}
+
+TEST_CASE("search: cancelled at once it still comes back, and says that it is not complete") {
+  Setup t;
+  int asked = 0;
+  search::SearchOptions options;
+  options.cancelled = [&] { return ++asked > 3; };
+  const search::SearchResult result = search::search(t.problem, t.axes, options);
+  CHECK_FALSE(result.complete);
+  CHECK(result.estimated < result.legal);
+}
+
+TEST_CASE("search: least memory is another plan than least time") {
+  Setup t;
+  search::SearchOptions options;
+  options.objective = search::Objective::memory;
+  const search::SearchResult memory = search::search(t.problem, t.axes, options);
+  const search::SearchResult time = search::search(t.problem, t.axes, {});
+  REQUIRE_FALSE(memory.ranked.empty());
+  CHECK(memory.ranked.front().exact->reserved < time.ranked.front().exact->reserved);
+  CHECK(memory.ranked.front().exact->step_time > time.ranked.front().exact->step_time);
+}
+
+TEST_CASE("search: estimates are close to simulation on plans of every kind") {
+  Setup t;
+  const search::Space space = search::enumerate(t.axes, t.shape, t.s.cluster, t.s.plan);
+  search::LayerCostTable table(t.problem);
+  search::Exact exact(t.problem, table);
+  search::Estimator estimator(t.problem, table);
+  std::vector<double> time, memory;
+  for (std::size_t i = 0; i < space.families.size(); i += 3) {
+    const search::Layout& layout = space.families[i].front();
+    const auto options = search::state_options(t.axes, layout, t.s.cluster);
+    const auto estimates = estimator.estimate(layout, options);
+    for (std::size_t o = 0; o < options.size(); ++o) {
+      const search::Figures f = exact.evaluate(search::candidate_of(layout, options[o]));
+      time.push_back(std::abs(estimates[o].step_time / f.step_time - 1.0));
+      memory.push_back(std::abs(estimates[o].reserved / f.reserved - 1.0));
+    }
+  }
+  std::sort(time.begin(), time.end());
+  std::sort(memory.begin(), memory.end());
+  INFO(time.size() << " plans; median errors " << time[time.size() / 2] << ", " << memory[memory.size() / 2] << "; worst " << time.back() << ", " << memory.back());
+  CHECK(time[time.size() / 2] < 0.02);
+  CHECK(memory[memory.size() / 2] < 0.03);
+}
