@@ -149,10 +149,14 @@ void fit_sustained(cost::Profile& p, const Samples& samples, const std::string& 
   constexpr double kLeastSeconds = 1e-4;  // shorter kernels do not reach the power limit alone
   for (const auto& [key, m] : samples.measured) {
     if (!key.is("set", "sustained") || m.time.median < kLeastSeconds) continue;
-    Key burst = key;
-    burst.labels["set"] = "grid";
-    const auto it = samples.measured.find(burst);
-    if (it != samples.measured.end()) slower[key.group].push_back(m.time.median / it->second.time.median);
+    Key rested = key;
+    for (const char* set : {"grid", "cool"}) {  // in bursts; else with a rest before each
+      rested.labels["set"] = set;
+      const auto it = samples.measured.find(rested);
+      if (it == samples.measured.end()) continue;
+      slower[key.group].push_back(m.time.median / it->second.time.median);
+      break;
+    }
   }
   for (const auto& [group, ratios] : slower) p.factors["sustained." + group] = {std::max(1.0, median(ratios)), source};
 }
