@@ -9,6 +9,8 @@
 #include "planner/cli/engines.h"
 #include "planner/cli/subcommand.h"
 #include "sim/check/collectives.h"
+#include "sim/check/kernels.h"
+#include "sim/check/leave_out.h"
 #include "sim/check/predict.h"
 #include "sim/check/record.h"
 #include "sim/check/report.h"
@@ -18,9 +20,9 @@ namespace sgsim::cli {
 namespace {
 
 struct Flags {
-  std::vector<std::string> records, ids, profiles;
+  std::vector<std::string> records, ids, profiles, left_out;
   std::string suite, junit, html, report, scenarios;
-  bool json = false, summary = false;
+  bool json = false, summary = false, kernels = false;
   unsigned threads = 0;
 };
 
@@ -86,14 +88,32 @@ void write_reports(const Flags& flags, const check::Report& report) {
   if (!flags.report.empty()) write_accuracy_page(flags.report, report);
 }
 
+/// The rows of each file that is left out, predicted with profiles that owe nothing to it.
+void add_left_out(const Flags& flags, const std::vector<check::Record>& records, const check::Sources& sources, const check::PredictOptions& options, check::Report& report) {
+  for (const std::string& file : flags.left_out) {
+    std::vector<std::string> notes;
+    check::PredictOptions without = options;
+    without.profiles = check::profiles_without(file, notes);
+    for (const std::string& note : notes) fmt::print(stderr, "{}\n", note);
+    std::vector<check::Record> rows;
+    std::copy_if(records.begin(), records.end(), std::back_inserter(rows), [&](const check::Record& r) { return r.file == file; });
+    report.left_out.emplace_back(file, check::predict(rows, sources, run_engine, without));
+  }
+}
+
 ExitCode run_check(const Flags& flags) {
   const check::Sources sources = check::shipped_sources();
   const check::PredictOptions options = options_of(flags);
   const auto [records, collectives] = read_all(flags, options);
   if (!flags.scenarios.empty()) write_scenarios(flags.scenarios, records, sources);
+  if (flags.kernels) {
+    fmt::print("{}", check::text_report(check::compare_kernels(records, sources, run_engine, options.profiles)));
+    return ExitCode::good;
+  }
   check::Report report;
   report.rows = check::predict(records, sources, run_engine, options);
   report.rows.insert(report.rows.end(), collectives.begin(), collectives.end());
+  add_left_out(flags, records, sources, options, report);
   if (!flags.suite.empty()) report.breaches = check::breaches_of(check::read_suite(flags.suite), report.rows);
   write_reports(flags, report);
   fmt::print("{}", flags.json ? check::json_report(report) : check::text_report(report, !flags.summary));
@@ -109,10 +129,12 @@ void add_check(CLI::App& app, Action& chosen) {
   command->add_option("RECORDS", flags->records, "Files of records (docs/formats/record.md)")->required()->check(CLI::ExistingFile);
   command->add_flag("--json", flags->json, "Print JSON");
   command->add_flag("--summary", flags->summary, "Print the table by file without a line a row");
+  command->add_flag("--kernels", flags->kernels, "Compare kernel by kernel with the traces that the records name");
   command->add_option("--suite", flags->suite, "Tolerances (docs/check.md)")->type_name("FILE")->check(CLI::ExistingFile);
   command->add_option("--junit", flags->junit, "Write a JUnit file: a case a row")->type_name("FILE");
   command->add_option("--html", flags->html, "Write a page with tables and plots")->type_name("FILE");
   command->add_option("--report", flags->report, "Write docs/accuracy.md and its plots")->type_name("FILE.md");
+  command->add_option("--leave-out", flags->left_out, "Also predict this file's rows with profiles that owe nothing to it (name without .json.gz)")->type_name("FILE");
   command->add_option("--id", flags->ids, "Only rows whose id contains this")->type_name("TEXT");
   command->add_option("--profile", flags->profiles, "A profile in place of the one that ships: h200=FILE")->type_name("NAME=FILE");
   command->add_option("--scenarios", flags->scenarios, "Write each row's scenario into this folder")->type_name("FOLDER");

@@ -64,7 +64,10 @@ std::string group_of(const Measured& m) {
   const char* family = mentions(m.where.gpu, "H200") ? "H200" : mentions(m.where.gpu, "H100") ? "H100" : "A100";
   if (mentions(m.where.interconnect, "pairwise")) return "collectives A100, NVLink pairs";
   if (m.nodes.value_or(1) == 1) return fmt::format("collectives {}, one node", family);
-  return mentions(m.where.interconnect, "EFA") ? "collectives across nodes, EFA" : "collectives across nodes";
+  if (mentions(m.where.interconnect, "EFA")) return "collectives across nodes, EFA";
+  // Vidur's tables say nothing of the network between their two DGX nodes; one poster calls his own figures low.
+  const bool unknown = mentions(m.where.gpu, "DGX") || mentions(m.where.interconnect, "low") || m.where.interconnect.empty();
+  return unknown ? "collectives across nodes, fabric unknown" : "collectives across nodes";
 }
 
 std::string lacking(const Measured& m) {

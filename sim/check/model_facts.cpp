@@ -117,6 +117,15 @@ json bert_config(const Record& r, Sizes& sizes) {
   return config;
 }
 
+/// The activation as Hugging Face names it, where the record says it.
+std::optional<std::string> activation_of(const Record& r) {
+  for (const char* name : {"gelu_new", "gelu_pytorch_tanh", "silu", "gelu", "relu"}) {
+    if (r.activation.starts_with(name)) return name;
+  }
+  if (mentions(r.family, "gelu")) return "gelu";
+  return std::nullopt;
+}
+
 std::string lower_case(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
@@ -155,6 +164,8 @@ json model_config(const Record& r, const KnownModels& known, std::vector<std::st
     case Family::llama:
     case Family::mixtral: config = llama_config(r, sizes, family); break;
   }
+  if (const auto activation = activation_of(r)) config[family == Family::gpt2 ? "activation_function" : "hidden_act"] = *activation;
+  if (mentions(r.family, "untied")) config["tie_word_embeddings"] = false;
   if (r.tied_embeddings) config["tie_word_embeddings"] = *r.tied_embeddings;
   return config;
 }

@@ -59,6 +59,17 @@ void replace_profile(scenario::Scenario& s, const std::map<std::string, std::str
   if (found != profiles.end()) s.profile = found->second;
 }
 
+/// Mean of full recomputation (in `row`) and none, by the share of layers that are run again.
+void blend(Row& row, const scenario::Result& none, double share) {
+  const auto mean = [&](double full, double without) { return share * full + (1.0 - share) * without; };
+  row.predicted_s = mean(*row.predicted_s, none.step_time.value());
+  row.low_s = mean(*row.low_s, none.interval.low.value());
+  row.high_s = mean(*row.high_s, none.interval.high.value());
+  row.predicted_allocated = mean(row.predicted_allocated, none.peak_memory.value());
+  row.predicted_reserved = mean(row.predicted_reserved, none.reserved_memory.value());
+  if (row.measured_memory) row.predicted_memory = row.memory_kind == MemoryKind::reserved ? row.predicted_reserved : row.predicted_allocated;
+}
+
 Row predict_one(const Record& record, const Sources& sources, const scenario::RunEngine& engine, scenario::InputCache& cache, const PredictOptions& options) {
   Row row{.file = record.file, .id = record.id, .source = record.source, .gpu = record.gpu, .model = group_text(record), .framework = record.framework};
   if (!record.is_measured()) {
@@ -88,6 +99,12 @@ Row predict_one(const Record& record, const Sources& sources, const scenario::Ru
       row.skipped = violations_text(*violations);
     } else {
       fill(row, std::get<scenario::Run>(outcome).result);
+      if (question.recompute_share > 0.0) {
+        scenario::Scenario without = question.scenario;
+        without.plan.recompute = plan::Recompute::none;
+        const scenario::Outcome other = scenario::simulate(without, inputs, engine);
+        if (const auto* run = std::get_if<scenario::Run>(&other)) blend(row, run->result, question.recompute_share);
+      }
     }
   } catch (const InputError& error) {
     row.skipped = error.what();

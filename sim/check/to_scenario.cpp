@@ -147,6 +147,15 @@ void apply_assumptions(json& tree, const Record& r) {
   scenario::apply_stack(tree, own);
 }
 
+/// Share of the layers that selective recomputation runs again: by the record's own rates of hardware and model operations
+/// (full recomputation adds a third), else as the stack says.
+double recompute_share(const Record& r, const scenario::StackFile& stack) {
+  if (stack.selective_recompute_share == 0.0 || recompute_of(r) != "selective") return 0.0;
+  const auto mfu = r.measured.find("mfu"), hfu = r.measured.find("hfu");
+  if (mfu == r.measured.end() || hfu == r.measured.end() || hfu->second <= mfu->second) return stack.selective_recompute_share;
+  return std::min(1.0, 3.0 * (hfu->second / mfu->second - 1.0));
+}
+
 std::string reason_of(const InputError& error) {
   const InputProblem& p = error.problem();
   std::string reason = p.found;
@@ -166,12 +175,16 @@ Question question_of(const Record& r, const Sources& sources) {
     const scenario::StackFile* stack = stack_of(r, sources.stacks);
     if (stack == nullptr) cannot(r, fmt::format("no stack for the framework \"{}\"", r.framework));
     q.stack = stack->name;
+    if (mentions(r.id + r.notes, "LoRA")) cannot(r, "fine-tuning of adapters alone (LoRA) is not modelled");
+    q.recompute_share = recompute_share(r, *stack);
+    if (q.recompute_share > 0.0) q.assumed.push_back(fmt::format("selective recomputation taken as {:.0f} % of the layers", 100.0 * q.recompute_share));
     json tree = {{"schema_version", scenario::kScenarioVersion}, {"description", r.id + ": " + r.source}, {"stack", stack->name}};
     tree["model"] = model_tree(r, sources, q.assumed);
     tree["plan"] = plan_tree(r, tree["model"]);
     tree["training"] = training_tree(r);
     tree["cluster"] = cluster_tree(r);
     apply_assumptions(tree, r);
+    if (q.recompute_share > 0.0) tree["plan"]["recompute"] = "full";
     q.text = tree.dump(2);
     q.scenario = scenario::scenario_from_text(q.text, r.id, r.folder);
   } catch (const InputError& error) {

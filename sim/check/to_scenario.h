@@ -32,6 +32,7 @@ struct Question {
   std::string text;                  // scenario document: what the record says, and the stack that fills in the rest
   std::string stack;                 // name of the stack file; its settings are part of `text` by name
   std::vector<std::string> assumed;  // facts that the record lacks and that were derived or looked up
+  double recompute_share = 0.0;      // of layers run again; above 0 the prediction is that mean of no and full recomputation
   scenario::Scenario scenario;
 };
 [[nodiscard]] Question question_of(const Record& record, const Sources& sources);

@@ -166,7 +166,9 @@ std::vector<MemoryBound> eager_kernels(const OperatorGraph& graph, const Node& n
             {.kind = kind_of(operator_class), .read = s.read - s.input(0), .written = std::min(s.written, s.read), .flops = flops}};
   if (name == "cat" || name == "stack" || name == "repeat" || name == "roll" || name == "flip")
     return {{.kind = MemoryKind::copy, .read = s.read, .written = s.written, .flops = {}}};
-  MemoryKind kind = kind_of(operator_class);
+  // Over a vocabulary a row does not stay on chip.
+  const bool of_loss = name.starts_with("_log_softmax");
+  MemoryKind kind = of_loss ? MemoryKind::cross_entropy : kind_of(operator_class);
   if (kind == MemoryKind::copy && reorders(graph, node)) kind = MemoryKind::transpose;
   return {{.kind = kind, .read = s.read, .written = s.written, .flops = flops}};
 }

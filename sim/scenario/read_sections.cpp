@@ -76,6 +76,8 @@ lower::Stack read_stack(ObjectReader section) {
   lower::Stack stack;
   stack.first_bucket = section.bytes("first_bucket", stack.first_bucket);
   for (const auto& [key, member] : words::kStackSwitches) stack.*member = section.boolean(std::string(key), stack.*member);
+  stack.attention_generation = small(section.integer("attention_generation", {0, 3}, stack.attention_generation));
+  stack.product_time = section.number("product_time", 0.1, 10.0, stack.product_time);
   section.finish();
   return stack;
 }

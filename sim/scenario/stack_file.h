@@ -16,6 +16,9 @@ struct StackFile {
   };
   std::string name, description;
   bool reports_reserved_memory = false;  // its logs print what the allocator holds, not what it handed out
+  /// "Selective" recomputation of this framework runs this share of the layers again (a mean of no and full recomputation);
+  /// 0: it is Megatron-LM's, the attention core.
+  double selective_recompute_share = 0.0;
   std::vector<std::string> frameworks;  // how records name it: beginnings of their field `framework`
   std::vector<Statement> statements;
 };

@@ -66,6 +66,8 @@ json of(const lower::Training& t) {
   j["clip_gradients"] = t.clip_gradients;
   j["execution"] = word(words::kExecution, t.execution);
   j["stack"]["first_bucket"] = exact_text(t.stack.first_bucket);
+  j["stack"]["attention_generation"] = t.stack.attention_generation;
+  j["stack"]["product_time"] = t.stack.product_time;
   for (const auto& [key, member] : words::kStackSwitches) j["stack"][std::string(key)] = t.stack.*member;
   return j;
 }

@@ -4,10 +4,12 @@ namespace sgsim::cost::make {
 namespace {
 
 
-void add_launch(Profile& p, const std::string& mode, const std::string& source, const std::array<double, 8>& us) {
+/// Host costs measured with PyTorch on micro-graphs; latency and gap by CUPTI.
+void add_launch(Profile& p, const std::string& mode, const std::array<double, 8>& us) {
   static constexpr std::array<const char*, 8> kNames = {"host_per_operator", "host_per_kernel", "host_per_collective", "host_per_graph",
-                                                        "host_per_step", "launch_latency", "device_gap", "host_backward_extra"};
-  for (std::size_t i = 0; i < kNames.size(); ++i) p.times["launch." + mode + "." + kNames[i]] = {Seconds(us[i] * 1e-6), source};
+                                                        "host_per_step", "host_backward_extra", "launch_latency", "device_gap"};
+  constexpr std::size_t kFirstOfDevice = 6;
+  for (std::size_t i = 0; i < kNames.size(); ++i) p.times["launch." + mode + "." + kNames[i]] = {Seconds(us[i] * 1e-6), i < kFirstOfDevice ? "host-pytorch" : "host-launch"};
 }
 
 }  // namespace
@@ -17,19 +19,14 @@ void add_sources(Profile& p) {
                             .date = "", .software = "", .note = "dense rates; the clock is the one that the peak rates are computed with"};
   p.sources["memory-reported"] = {.kind = ProvenanceKind::published, .source = "total memory as the driver reports it and PyTorch prints it on these GPUs; H200: validation data set (shared/truth/h200/*.trace.json.gz, deviceProperties)",
                                   .machine = "", .date = "", .software = "", .note = ""};
-  p.sources["launch-eager"] = {
-      .kind = ProvenanceKind::fitted, .source = "validation data set (shared/truth/h200/gpt2_124m_mb1_eager.{json,trace.json.gz})", .machine = "NVIDIA H200, host as rented", .date = "2026-11-29", .software = kTorch,
-      .note = "29.8 ms a step, bound by the host. The profiled step takes 65.8 ms, so traced host times are scaled by 0.453: forward 10.7 ms for 691 aten calls and 385 launches, backward 17.9 ms for "
-              "969 calls and 650 launches, optimizer and loop 1.2 ms. cudaLaunchKernel itself 8.2 us traced; the rest is spread over the calls. Collectives: c10d calls 126 to 163 us traced. Launch "
-              "latency 10.0 us traced from the call to the kernel's start on an idle device. Gap: median between kernels of busy streams (llama_1b_compile, gpt2_350m: 1.5 us)"};
-  p.sources["launch-compiled"] = {
-      .kind = ProvenanceKind::fitted, .source = "validation data set (shared/truth/h200/gpt2_124m_mb1_compile.{json,trace.json.gz})", .machine = "NVIDIA H200, host as rented", .date = "2026-11-29", .software = kTorch,
-      .note = "23.3 ms a step, bound by the host; the profiled step takes 52.6 ms, scale 0.443. Generated code enqueues a Triton kernel in 50.6 us traced, a library call takes 16 us more; outside the "
-              "compiled regions 5.5 ms a step: accumulating 148 gradients, guards, optimizer, loop"};
-  p.sources["launch-graph"] = {
-      .kind = ProvenanceKind::fitted, .source = "validation data set (shared/truth/h200/gpt2_124m_mb1_cudagraph.{json,trace.json.gz})", .machine = "NVIDIA H200, host as rented", .date = "2026-11-29", .software = kTorch,
-      .note = "gap between nodes: median 0.42 us in the trace (100 tiny kernels in one graph: 1.43 us each with their own second); cudaGraphLaunch 166 us traced, scaled by 0.45; host 4.99 ms a step less 4 "
-              "launches is the rest of the step"};
+  const std::string carried = p.name == "h200" ? "" : "; carried from the H200s' hosts: a host belongs to a machine, not to its GPU";
+  p.sources["host-pytorch"] = {.kind = ProvenanceKind::measured, .source = "calibrate/pytorch_overhead.py: pytorch_host_1.json, pytorch_host_2.json, pytorch_host_3.json", .machine = "NVIDIA H200, Intel(R) Xeon(R) Processor", .date = "2026-11-29",
+                               .software = "PyTorch 2.11.0+cu130, Python 3.12.3, CUDA 13.0, NCCL 2.28.9",
+                               .note = "micro-graphs on 3 hosts, pooled; one eager addition takes 16.7, 9.3, 19.2 us on them. Median error of the lines 26 % eager, 19 % compiled. A step's costs a parameter tensor are "
+                                       "counted for 150 tensors, a graph's a node for 256 nodes" + carried};
+  p.sources["host-launch"] = {.kind = ProvenanceKind::measured, .source = "launch.samples.jsonl (sgsim-calibrate run --only launch), see the profile h200-measured", .machine = "NVIDIA H200, Intel(R) Xeon(R) Processor", .date = "2026-11-29",
+                              .software = "driver 580.159.04, CUDA 13.0, CUPTI 130001",
+                              .note = "launch latency and the gap between kernels of a busy stream and of a graph, by CUPTI activity records" + carried};
   p.sources["interference-h200"] = {
       .kind = ProvenanceKind::fitted, .source = "validation data set (shared/truth/h200/nccl_h200x2.json, llama_1b_fsdp2_*.trace.json.gz, llama_8b_fsdp2_compile.trace.json.gz)", .machine = "2 x NVIDIA H200, NVLink, NCCL 2.28.9", .date = "2026-11-29",
       .software = kTorch,
@@ -58,10 +55,10 @@ void add_sources(Profile& p) {
 }
 
 void add_constants(Profile& p, bool hopper) {
-  //                         operator kernel collective graph  step   latency gap  backward
-  add_launch(p, "eager", "launch-eager", {13.4, 3.7, 60.0, 0.0, 1200.0, 4.5, 1.5, 2.6});
-  add_launch(p, "compiled", "launch-compiled", {7.0, 28.0, 60.0, 0.0, 5500.0, 4.5, 1.5, 0.0});
-  add_launch(p, "cuda_graph", "launch-graph", {0.0, 0.0, 0.0, 75.0, 4690.0, 6.0, 0.42, 0.0});
+  // operator, kernel, collective, graph, step, backward, latency, gap; microseconds.
+  add_launch(p, "eager", {13.4423565, 7.93511993, 63.6431, 0, 549.193912, 3.20044562, 6.797, 1.00024004});
+  add_launch(p, "compiled", {0.487221606, 23.9541586, 63.6431, 0, 3201.46939, 0, 6.797, 1.00024004});
+  add_launch(p, "cuda_graph", {0, 0, 0, 116.859793, 4620.24579, 0, 4.989, 0.308239954});
   const std::string inside = p.name == "h200" ? "interference-h200" : "interference-carried";
   p.factors["interference.intra_node.compute"] = {1.30, inside};
   p.factors["interference.intra_node.transfer"] = {1.35, inside};

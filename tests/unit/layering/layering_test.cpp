@@ -26,6 +26,7 @@ const Allowed kAllowed = {
     {"sim/timeline", {"sim/core"}},
     {"sim/engine", {"sim/core", "sim/cluster", "sim/lower", "sim/cost", "sim/timeline"}},
     {"sim/scenario", {"sim/core", "sim/graph", "sim/import", "sim/compile", "sim/cluster", "sim/cost", "sim/plan", "sim/lower", "sim/timeline"}},
+    {"sim/check", {"sim/core", "sim/graph", "sim/cluster", "sim/cost", "sim/plan", "sim/lower", "sim/timeline", "sim/scenario"}},
     {"planner/split", {"sim/core", "sim/graph", "sim/plan"}},
     {"planner/search", {"planner/split", "sim/core", "sim/graph", "sim/import", "sim/compile", "sim/cluster", "sim/cost", "sim/plan", "sim/lower", "sim/timeline", "sim/scenario"}},
     {"calibrate/device", {"sim/core"}},

@@ -1,0 +1,39 @@
+#include "sim/lower/program/stack_costs.h"
+
+#include <utility>
+
+namespace sgsim::lower {
+namespace {
+
+int generation_of(const cost::Profile& profile) {
+  const auto stated = profile.factors.find("attention.generation");
+  if (stated != profile.factors.end()) return static_cast<int>(stated->second.value);
+  return profile.gpu.peak.contains(graph::DType::float8_e4m3fn) ? 3 : 2;
+}
+
+}  // namespace
+
+double attention_slowdown(int generation, int of_profile, graph::Pass pass) {
+  if (generation == 0 || of_profile == 0) return 1.0;
+  const bool forward = pass == graph::Pass::forward;
+  const double first = forward ? 1.4 : 2.0, second = forward ? 1.75 : 1.6;
+  const auto over_third = [&](int g) { return g == 1 ? first * second : g == 2 ? second : 1.0; };
+  return over_third(generation) / over_third(of_profile);
+}
+
+TaskCosts with_stack(TaskCosts costs, const cost::Profile& profile, const Stack& stack) {
+  if (stack.attention_generation == 0 && stack.product_time == 1.0) return costs;
+  // Newer kernels than a GPU has do not run on it: at least as slow as the profile's.
+  const int of_profile = generation_of(profile), generation = std::min(stack.attention_generation, of_profile);
+  const double products = stack.product_time;
+  auto inner = std::move(costs.kernel);
+  costs.kernel = [inner = std::move(inner), generation, of_profile, products](const graph::Work& work) {
+    cost::Estimate estimate = inner(work);
+    if (const auto* attention = std::get_if<graph::Attention>(&work)) estimate.time = estimate.time * attention_slowdown(generation, of_profile, attention->pass);
+    if (std::holds_alternative<graph::Matmul>(work)) estimate.time = estimate.time * products;
+    return estimate;
+  };
+  return costs;
+}
+
+}  // namespace sgsim::lower

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "sim/cost/profile.h"
+#include "sim/lower/program/task_costs.h"
+#include "sim/lower/stack.h"
+
+namespace sgsim::lower {
+
+/// How much longer a fused attention kernel of generation `generation` takes than one of `of_profile` (1 where either is 0).
+/// Generation 1 over 2: 1.4 forward, 2.0 backward (FlashAttention-2, arXiv 2307.08691, section 4.1: 1.3 to 1.5 and about 2
+/// against the Triton kernels); 2 over 3: 1.75 and 1.6 (FlashAttention-3, arXiv 2407.08608, section 4.1: 1.5 to 2.0 forward,
+/// 1.5 to 1.75 backward).
+[[nodiscard]] double attention_slowdown(int generation, int of_profile, graph::Pass pass);
+
+/// Costs as a software stack has them: Stack::attention_generation against the profile's factor "attention.generation" (none:
+/// 3 on GPUs with 8-bit matrix units, else 2), and Stack::product_time.
+[[nodiscard]] TaskCosts with_stack(TaskCosts costs, const cost::Profile& profile, const Stack& stack);
+
+}  // namespace sgsim::lower
