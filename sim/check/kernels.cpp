@@ -89,7 +89,7 @@ std::vector<KernelComparison> compare_kernels(const std::vector<Record>& records
     if (instead != profiles.end()) question.scenario.profile = instead->second;
     const scenario::Outcome outcome = scenario::simulate(question.scenario, cache.load(question.scenario), engine);
     if (const auto* run = std::get_if<scenario::Run>(&outcome)) {
-      comparisons.push_back({.id = record.id, .predicted = kernels_of(*run), .traced = read_kernels(trace.string())});
+      comparisons.push_back({.id = record.id, .predicted = kernels_of(*run), .traced = read_kernels(trace.string(), record.measured.contains("kernels") ? record.measured.at("kernels") : 0.0)});
     }
   }
   return comparisons;

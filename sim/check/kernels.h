@@ -35,8 +35,9 @@ struct KernelComparison {
   KernelSide predicted, traced;
 };
 
-/// Reads a Kineto trace (Chrome JSON, packed or not): the mean of its profiled steps. Throws InputError.
-[[nodiscard]] KernelSide read_kernels(const std::string& path);
+/// Reads a Kineto trace (Chrome JSON, packed or not): the mean of its profiled steps, which are
+/// counted by the profiler's marks or, where it left none, by the kernels that a step is known to run. Throws InputError.
+[[nodiscard]] KernelSide read_kernels(const std::string& path, double kernels_a_step = 0.0);
 /// What rank 0 of a simulated step runs.
 [[nodiscard]] KernelSide kernels_of(const scenario::Run& run);
 

@@ -51,7 +51,7 @@ const char* name_of(KernelClass kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-KernelSide read_kernels(const std::string& path) {
+KernelSide read_kernels(const std::string& path, double kernels_a_step) {
   const json trace = parse_json(read_text_file(path), path);
   const JsonValue root(trace, path);
   KernelSide side;
@@ -82,7 +82,12 @@ KernelSide read_kernels(const std::string& path) {
   for (const auto& t : cost::make::traced_attention(kernels)) add(side.attention, t.work, t.us, t.calls);
   side.busy = covered(all);
   side.overlapped = std::max(0.0, covered(communication) + covered(others) - side.busy);
-  const double n = std::max<double>(1.0, static_cast<double>(steps.size()));
+  double launches = 0.0;
+  for (const KernelTime& t : side.by_class) launches += t.launches;
+  double n = static_cast<double>(steps.size());
+  if (n == 0.0 && kernels_a_step > 0.0) n = std::round(launches / kernels_a_step);
+  n = std::max(1.0, n);
+  if (step_time == 0.0 && !all.empty()) step_time = std::max_element(all.begin(), all.end(), [](const Span& a, const Span& b) { return a.end < b.end; })->end - all.front().begin;
   side.step = step_time / n;
   side.busy /= n;
   side.overlapped /= n;

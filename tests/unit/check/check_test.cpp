@@ -13,13 +13,13 @@ using namespace sgsim;
 
 namespace {
 
-const char* kRow = R"([{
+const char* kRow = R"row([{
   "id": "a", "source": "a page", "kind": "measured", "framework": "Megatron-LM 2022", "precision": "fp16",
   "hardware": {"gpu": "A100-80GB", "gpus": 16, "gpus_per_node": 8, "interconnect": "4 x 100Gb RoCE"},
   "model": {"name": "GPT", "layers": 4, "hidden": 1024, "heads": 16, "kv_heads": null, "ffn": 4096, "vocab": 51200, "seq": 1024},
   "parallel": {"dp": 2, "tp": 8, "pp": 1, "vpp": null, "micro_batch": 4, "global_batch": 16, "grad_accum": 2.0, "sharding": null, "recompute": "full (uniform)", "sequence_parallel": false},
   "measured": {"step_time_s": 0.5, "peak_mem_gib_per_rank": [3.0, 4.0]}, "derived": {"step_time_s": 9.0}
-}])";
+}])row";
 
 check::Record row() { return check::records_from_text(kRow, "folder/rows.json.gz").at(0); }
 
