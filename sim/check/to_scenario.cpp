@@ -86,6 +86,7 @@ json plan_tree(const Record& r, const json& model) {
   put(plan, "ep", r.ep);
   put(plan, "micro_batch", r.micro_batch);
   put(plan, "global_batch", r.global_batch);
+  if (!r.global_batch && r.micro_batch && r.dp && r.grad_accum) plan["global_batch"] = *r.micro_batch * *r.dp * *r.grad_accum;
   put(plan, "sharding", sharding_of(r));
   put(plan, "recompute", recompute_of(r));
   if (r.sequence_parallel && r.tp.value_or(1) > 1) plan["sequence_parallel"] = *r.sequence_parallel;
@@ -135,8 +136,7 @@ json model_tree(const Record& r, const Sources& sources, std::vector<std::string
     return {{"graph", fs::absolute(fs::path(r.folder) / r.graph).lexically_normal().string()}};
   }
   json model = {{"config", model_config(r, sources.models, assumed)}};
-  if (!r.sequence) cannot(r, "no model.seq");
-  model["sequence"] = *r.sequence;
+  if (r.sequence) model["sequence"] = *r.sequence;
   return model;
 }
 
