@@ -12,6 +12,11 @@ struct Stack {
   /// DDP: size of the bucket that is ready first. PyTorch: kDefaultFirstBucketBytes = 1 MiB
   /// (torch/csrc/distributed/c10d/reducer.hpp).
   Bytes first_bucket = Bytes(1048576.0);
+  /// Time of matrix products over the profile's, for software whose library is older than what the profile was measured with.
+  double product_time = 1.0;
+  /// Generation of the fused attention kernels (FlashAttention 1, 2 or 3; Triton's of 2022 counts as 1); 0: as fast as those
+  /// that the profile was measured with. stack_costs.h has the factors and their sources.
+  int attention_generation = 0;
   /// DDP divides every gradient by the world size in a kernel of its own before the all-reduce (reducer.cpp,
   /// mark_variable_ready_dense). Megatron-LM scales in the loss or in NCCL instead.
   bool gradient_scale_kernels = true;
@@ -37,11 +42,6 @@ struct Stack {
   /// Linear layers inside the layers run in 8-bit floating point, all three products (TransformerEngine, torchao float8);
   /// embedding, head, attention and everything else keep the compute type.
   bool float8_linear = false;
-  /// Generation of the fused attention kernels (FlashAttention 1, 2 or 3; Triton's of 2022 counts as 1); 0: as fast as those
-  /// that the profile was measured with. stack_costs.h has the factors and their sources.
-  int attention_generation = 0;
-  /// Time of matrix products over the profile's, for software whose library is older than what the profile was measured with.
-  double product_time = 1.0;
   /// CUDA graph: collectives are captured in the graph; otherwise they end a captured piece.
   bool nccl_in_graph = true;
   /// CUDA graph: the optimizer is captured too (torch.compile's reduce-overhead mode leaves it outside).
