@@ -1,5 +1,7 @@
 #include <cstdio>
 #include <exception>
+#include <iostream>
+#include <system_error>
 
 #include "planner/cli/subcommand.h"
 
@@ -12,15 +14,24 @@ int say(const char* kind, const std::string& what, ExitCode code) {
   return static_cast<int>(code);
 }
 
+/// Output that is lost (a full disk, a closed pipe) is an error, whatever the answer was.
+int flushed(int code) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return code;
+  return say("cannot go on", "the output cannot be written (standard output is full or closed)", ExitCode::environment);
+}
+
 int act(const Action& action) {
   try {
-    return static_cast<int>(action());
+    return flushed(static_cast<int>(action()));
   } catch (const InputError& error) {
     return say("bad input", error.what(), ExitCode::bad_input);
   } catch (const EnvironmentError& error) {
     return say("cannot go on", error.what(), ExitCode::environment);
   } catch (const std::bad_alloc&) {
     return say("cannot go on", "out of memory", ExitCode::environment);
+  } catch (const std::system_error& error) {  // of output that cannot be written
+    return say("cannot go on", error.what(), ExitCode::environment);
   } catch (const std::exception& error) {
     return say("internal error", error.what(), ExitCode::our_bug);
   }
@@ -47,7 +58,7 @@ int run(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {  // --help, --version
-    return app.exit(done);
+    return flushed(app.exit(done));
   } catch (const CLI::ParseError& error) {
     app.exit(error);
     return static_cast<int>(ExitCode::bad_input);

@@ -48,7 +48,9 @@ ExitCode sweep(const Flags& flags) {
   const std::string others = counts(progress);
   fmt::print("{} points: {} ok{}{}; {} were known already\nresults: {} and {}\n", progress.points, progress.by_status[0], others.empty() ? "" : ", ", others, progress.reused, options.store, options.csv);
   if (!progress.best.empty()) fmt::print("best of those that fit, by samples a second:\n{}", summary(progress));
-  return ExitCode::good;
+  const auto count = [&](scenario::PointStatus status) { return progress.by_status[static_cast<std::size_t>(status)]; };
+  const bool nothing_right = progress.points > 0 && count(scenario::PointStatus::bad_input) == progress.points;
+  return nothing_right ? ExitCode::bad_input : ExitCode::good;
 }
 
 }  // namespace

@@ -5,8 +5,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <system_error>
+#include <vector>
 
 #include "sim/core/error.h"
 
@@ -77,11 +79,18 @@ std::string unpack_gzip(std::string_view content, const std::string& name, std::
 }
 
 std::string read_text_file(const std::string& path, std::size_t limit) {
+  if (path.empty()) unreadable("(an empty path)", "no name of a file");
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) unreadable(path, "a directory", "name a file in it");
   std::ifstream file(path, std::ios::binary);
   if (!file) unreadable(path, std::strerror(errno), "check the path");
-  std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad() || (content.empty() && file.fail() && !file.eof())) unreadable(path, "a read error");
-  if (content.size() > limit) unreadable(path, std::to_string(content.size()) + " bytes");
+  std::string content;
+  std::vector<char> block(1 << 20);
+  while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0) {
+    content.append(block.data(), static_cast<std::size_t>(file.gcount()));
+    if (content.size() > limit) unreadable(path, "more than " + std::to_string(limit) + " bytes");  // a device may never end
+  }
+  if (file.bad()) unreadable(path, "a read error");
   return has_gzip_mark(content) ? unpack_gzip(content, path, limit) : content;
 }
 

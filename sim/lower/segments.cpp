@@ -119,7 +119,8 @@ SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::Mode
   result.model_flops = segment::model_flops(reduced.graph, segment::cut(reduced.graph), reduced.times);
 
   Work work{.graph = std::move(reduced.graph), .tensor_sharded = {}, .expert = {}, .recomputed = {}};
-  if (training.autocast) work.graph = compile::autocast(work.graph, training.compute_dtype);
+  const bool lowers = training.autocast && training.compute_dtype != graph::DType::float32;  // as in PyTorch, autocast to float32 casts nothing
+  if (lowers) work.graph = compile::autocast(work.graph, training.compute_dtype);
   apply_expert_parallel(work, model, plan);
   apply_tensor_parallel(work, model, plan, training.stack, result);
   apply_recompute(work, plan, training.execution, result);

@@ -26,6 +26,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t kLargestInfo = std::size_t{512} << 20;  // bytes once unpacked; larger timelines take minutes to look through
+
 /// Keeps the root's own keys only, so that a file of any size is told apart in little memory.
 class RootKeys : public nlohmann::json_sax<json> {
  public:
@@ -198,7 +200,7 @@ FileKind kind_of(std::string_view text) {
 }
 
 std::string info_text(const std::string& path) {
-  const std::string text = read_text_file(path);
+  const std::string text = read_text_file(path, kLargestInfo);
   switch (kind_of(text)) {
     case FileKind::graph: return graph_text(path);
     case FileKind::model_config: return config_text(path);

@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "sim/core/error.h"
 #include "sim/scenario/names.h"
 #include "sim/scenario/sections.h"
 
@@ -14,6 +15,7 @@ constexpr Range kParallel{1, 1 << 20};
 constexpr Range kBatch{1, 1LL << 30};
 constexpr Range kTokens{1, 1LL << 24};
 constexpr Range kLayers{1, 1 << 16};
+constexpr Range kModelLayers{1, 10000};  // as a config.json may say
 
 // torch.nn.parallel.DistributedDataParallel, bucket_cap_mb = 25.
 constexpr Bytes kDefaultBucket = 25_MiB;
@@ -49,6 +51,7 @@ plan::FsdpOptions read_fsdp(ObjectReader section) {
 plan::BucketOptions read_buckets(ObjectReader section) {
   plan::BucketOptions buckets;
   buckets.bucket = section.bytes("bucket", kDefaultBucket);
+  if (buckets.bucket.value() <= 0.0) section.fail("bucket", describe(*section.find("bucket")), "a size above 0, such as \"25 MiB\"", "For one bucket with everything, state a size above the model's gradients");
   buckets.overlap = section.boolean("overlap", buckets.overlap);
   section.finish();
   return buckets;
@@ -85,6 +88,7 @@ lower::Stack read_stack(ObjectReader section) {
 }  // namespace
 
 std::string resolve(const std::string& path, const std::string& folder) {
+  if (path.empty()) throw InputError({.file = "(scenario)", .where = "", .found = "an empty path", .expected = "the name of a file", .hint = ""});
   return std::filesystem::absolute(std::filesystem::path(folder) / path).lexically_normal().string();
 }
 
@@ -107,7 +111,7 @@ ModelSource read_model_section(ObjectReader& section, const std::string& folder)
   const json* layers = section.find("layers");
   const bool as_in_file = layers == nullptr || *layers == "file";
   if (layers == nullptr) section.note_default("layers");
-  if (!as_in_file) model.layers = small(section.integer("layers", kLayers));
+  if (!as_in_file) model.layers = small(section.integer("layers", kModelLayers));
   section.finish();
   return model;
 }

@@ -1,9 +1,11 @@
 #include "sim/engine/simgrid/isolate.h"
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -116,6 +118,13 @@ timeline::Timeline result_of(const std::string& bytes) {
   return t;
 }
 
+/// The child ends when its parent does, whatever ended that, and by the signals that end any program.
+void end_with(pid_t parent) {
+  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal_number, SIG_DFL);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);  // it had ended before it could be watched
+}
+
 [[noreturn]] void child_main(int out, const std::function<timeline::Timeline()>& simulate) {
   const std::string bytes = outcome_of(simulate);
   std::size_t written = 0;
@@ -144,6 +153,7 @@ std::string read_all(int in) {
 timeline::Timeline run_in_child(const std::function<timeline::Timeline()>& simulate) {
   int ends[2];
   if (pipe(ends) != 0) throw EnvironmentError(std::string("no pipe for the simgrid process: ") + std::strerror(errno));
+  const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) {
     const std::string reason = std::strerror(errno);
@@ -153,6 +163,7 @@ timeline::Timeline run_in_child(const std::function<timeline::Timeline()>& simul
   }
   if (child == 0) {
     close(ends[0]);
+    end_with(parent);
     child_main(ends[1], simulate);
   }
   close(ends[1]);

@@ -1,5 +1,6 @@
 #include "sim/engine/simgrid/network.h"
 
+#include <csignal>
 #include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/s4u.hpp>
 #include <simgrid/version.h>
@@ -37,7 +38,9 @@ std::unique_ptr<s4u::Engine> make_engine() {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   int count = static_cast<int>(arguments.size());
-  return std::make_unique<s4u::Engine>(&count, arguments.data());
+  auto engine = std::make_unique<s4u::Engine>(&count, arguments.data());
+  std::signal(SIGINT, SIG_DFL);  // its own handler goes on among half-destroyed activities, with a warning for each
+  return engine;
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 namespace sgsim::import {
 namespace {
 
+constexpr std::size_t kLargestConfig = std::size_t{64} << 20;  // bytes; the largest config.json known is some kilobytes
+
 void check_options(const hf::Config& config, const GenerateOptions& options) {
   const auto fail = [](std::string found, std::string expected) {
     throw InputError({.file = "", .where = "", .found = std::move(found), .expected = std::move(expected), .hint = ""});
@@ -47,7 +49,7 @@ HfModel parse_hf_config(std::string_view json, const std::string& file) {
   return model;
 }
 
-HfModel read_hf_config(const std::string& path) { return parse_hf_config(read_text_file(path), path); }
+HfModel read_hf_config(const std::string& path) { return parse_hf_config(read_text_file(path, kLargestConfig), path); }
 
 graph::OperatorGraph generate_graph(const HfModel& model, const GenerateOptions& options) {
   const hf::Config config = hf::parse_config(model.config_json, "config.json");
