@@ -53,6 +53,7 @@ struct Format {
   std::string_view description;
   int (*confidence)(const FileHead&);
   Imported (*read)(const std::vector<std::string>& paths, const Progress& progress);
+  bool one_by_one = false;  // the files of a folder have nothing to do with each other: a result each
 };
 
 /// All formats: one line a reader in formats.cpp.
@@ -63,7 +64,7 @@ struct Format {
 /// Throws InputError, with the start of the file and what is accepted, when no reader knows it.
 [[nodiscard]] const Format& recognise(const FileHead& head);
 
-/// Imports a file, or the files of a folder (not of its subfolders), one result a format found there. Files of a folder
+/// Imports a file, or the files of a folder (not of its subfolders), one result a format found there (or a file, Format::one_by_one). Files of a folder
 /// that nobody knows are counted in the report of the first result ("import.file.unknown"); a folder with none at all is
 /// an InputError.
 [[nodiscard]] std::vector<Imported> import_path(const std::string& path, const Progress& progress);

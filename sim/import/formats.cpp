@@ -6,12 +6,16 @@
 
 #include "sim/core/error.h"
 #include "sim/import/format.h"
+#include "sim/import/chakra/chakra.h"
 #include "sim/import/cuda_graph_dot/cuda_graph_dot.h"
 #include "sim/import/fx_text/fx_text.h"
 #include "sim/import/kineto/kineto.h"
 #include "sim/import/nccl_topo/nccl_topo.h"
+#include "sim/import/nsys/nsys.h"
 #include "sim/import/nvidia_smi/nvidia_smi.h"
+#include "sim/import/known/known.h"
 #include "sim/import/onnx/onnx.h"
+#include "sim/import/pytorch_et/pytorch_et.h"
 #include "sim/import/simai/simai.h"
 #include "sim/import/torch_trace/torch_trace.h"
 
@@ -20,13 +24,17 @@ namespace sgsim::import {
 const std::vector<Format>& formats() {
   static const std::vector<Format> kFormats = {
       kineto::format(),
+      chakra::format(),
       cuda_graph_dot::format(),
       fx_text::format(),
       nccl_topo::format(),
+      nsys::format(),
       nvidia_smi::format(),
       onnx::format(),
+      pytorch_et::format(),
       simai::format(),
       torch_trace::format(),
+      known::format(),
   };
   return kFormats;
 }
@@ -75,6 +83,19 @@ std::vector<std::string> files_of(const std::string& folder) {
   return files;
 }
 
+/// Profiler traces and execution traces of the same processes become one run.
+void merge_execution_traces(std::vector<Imported>& results) {
+  const auto find = [&](std::string_view format) {
+    return std::find_if(results.begin(), results.end(), [&](const Imported& imported) { return format_of(imported) == format; });
+  };
+  const auto profile = find("kineto"), execution = find("pytorch_et");
+  if (profile == results.end() || execution == results.end()) return;
+  auto& run = std::get<trace::ImportedRun>(*profile);
+  pytorch_et::merge(run, std::get<trace::ImportedRun>(*execution));
+  run.report.merge(report_of(*execution));
+  results.erase(execution);
+}
+
 std::vector<Imported> import_folder(const std::string& folder, const Progress& progress) {
   std::map<std::size_t, std::vector<std::string>> by_format;
   std::vector<std::string> unknown;
@@ -84,7 +105,7 @@ std::vector<Imported> import_folder(const std::string& folder, const Progress& p
       format = best_format(read_head(file));
     } catch (const InputError&) {  // empty or damaged: counted below, so that one bad file does not hide the others
     }
-    if (format == nullptr) {
+    if (format == nullptr || format->name == "known") {  // a folder may hold other files beside traces
       unknown.push_back(file);
     } else {
       by_format[static_cast<std::size_t>(format - formats().data())].push_back(file);
@@ -94,7 +115,14 @@ std::vector<Imported> import_folder(const std::string& folder, const Progress& p
     throw InputError({.file = folder, .where = "", .found = std::to_string(unknown.size()) + " files, none of a known format", .expected = names(), .hint = ""});
   }
   std::vector<Imported> result;
-  for (const auto& [index, files] : by_format) result.push_back(formats()[index].read(files, progress));
+  for (const auto& [index, files] : by_format) {
+    if (!formats()[index].one_by_one) {
+      result.push_back(formats()[index].read(files, progress));
+    } else {
+      for (const std::string& file : files) result.push_back(formats()[index].read({file}, progress));
+    }
+  }
+  merge_execution_traces(result);
   std::visit([&](auto& first) {
     for (const std::string& file : unknown) first.report.add("import.file.unknown", Severity::warning, file);
   }, result.front());

@@ -184,7 +184,8 @@ Format format() {
             const std::size_t begin = head.bytes.find_first_not_of(" \t\r\n");
             return begin != std::string::npos && std::string_view(head.bytes).substr(begin).starts_with("digraph") ? 80 : 0;
           },
-          .read = read};
+          .read = read,
+          .one_by_one = true};
 }
 
 }  // namespace sgsim::import::cuda_graph_dot

@@ -87,7 +87,12 @@ class Builder {
   void add_attributes() {
     for (const Statement& statement : function_.statements) {
       const auto* name = std::get_if<Name>(&statement.expression.value);
-      if (name != nullptr && name->name.starts_with("self.")) add_source(statement.name, name->name.substr(5), statement.annotation, NodeKind::buffer, statement.line);
+      if (name == nullptr || !name->name.starts_with("self.")) continue;
+      if (statement.annotation.empty()) {  // a graph that a higher-order operator runs
+        modules_.emplace(statement.name, name->name.substr(5));
+        continue;
+      }
+      add_source(statement.name, name->name.substr(5), statement.annotation, NodeKind::buffer, statement.line);
     }
   }
 
@@ -122,6 +127,7 @@ class Builder {
   Argument convert(const None&, int) const { return {}; }
   Argument convert(const Name& name, int line) const {
     if (name.name.find('.') != std::string::npos) return {name.name};  // torch.float32, torch.strided
+    if (const auto module = modules_.find(name.name); module != modules_.end()) return {module->second};
     return {value(name.name, line)};
   }
   /// device(type='cuda', index=0) -> "cuda:0"; other calls inside arguments are no values that FX prints.
@@ -209,6 +215,7 @@ class Builder {
   const std::vector<Placeholder>* placeholders_;
   graph::OperatorGraph graph_;
   std::unordered_map<std::string, ValueRef> values_;
+  std::unordered_map<std::string, std::string> modules_;  // names of graphs inside the module
   std::unordered_map<std::string, std::map<std::int64_t, TensorType>> items_;
 };
 

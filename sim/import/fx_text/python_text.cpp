@@ -99,6 +99,11 @@ class Parser {
     return result;
   }
 
+  [[nodiscard]] bool at(char c) {
+    skip_space();
+    return at_ < text_.size() && text_[at_] == c;
+  }
+
   [[nodiscard]] bool at_quote() {
     skip_space();
     return at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '\'');
@@ -111,6 +116,7 @@ class Parser {
     const char c = text_[at_];
     if (c == '"' || c == '\'') return {quoted()};
     if (c == '[' || c == '(') return list(depth);
+    if (c == '{') return {dictionary()};
     if (c == '-' || (c >= '0' && c <= '9') || c == '.') return number();
     if (is_name_char(c)) return named(depth);
     fail("a value");
@@ -133,6 +139,23 @@ class Parser {
       items.push_back(expression(depth + 1));
     }
     return {std::move(items)};
+  }
+
+  /// Options of higher-order operators: kept as text.
+  std::string dictionary() {
+    const std::size_t begin = at_;
+    int open = 0;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '"' || c == '\'') {
+        (void)quoted();
+        continue;
+      }
+      open += c == '{' ? 1 : c == '}' ? -1 : 0;
+      ++at_;
+      if (open == 0) return std::string(text_.substr(begin, at_ - begin));
+    }
+    fail("}");
   }
 
   Expression number() {
@@ -212,11 +235,50 @@ void parse_parameters(Parser& parser, Function& function) {
   }
 }
 
-/// False: the statement only drops names.
-bool parse_statement(Parser& parser, Statement& statement) {
+/// Names that a joint graph declares with their types before it takes them out of its two parameters.
+using Declared = std::map<std::string, std::string>;
+
+/// `a: "f32[2]"; b: "f32[2]";`: the rest of such a line, after its first name and type.
+void parse_declarations(Parser& parser, Declared& declared) {
+  while (parser.take(";")) {
+    if (parser.end()) return;
+    const std::string name = parser.name();
+    parser.expect(":");
+    if (name.empty() || !parser.at_quote()) parser.fail("a name with its type");
+    declared.insert_or_assign(name, parser.quoted());
+  }
+}
+
+/// `a, b, = fx_pytree.tree_flatten_spec(...)`: the names are the real parameters.
+void take_parameters(Parser& parser, std::string first, const Declared& declared, Function& function) {
+  std::vector<std::string> names = {std::move(first)};
+  while (parser.take(",")) {
+    std::string name = parser.name();
+    if (!name.empty()) names.push_back(std::move(name));
+  }
+  parser.expect("=");
+  if (!parser.take("fx_pytree.")) parser.fail("fx_pytree.tree_flatten_spec(...)");
+  function.parameters.clear();
+  for (std::string& name : names) {
+    const auto type = declared.find(name);
+    function.parameters.emplace_back(std::move(name), type == declared.end() ? std::string() : type->second);
+  }
+}
+
+/// False: the statement drops or declares names.
+bool parse_statement(Parser& parser, Statement& statement, Declared& declared, Function& function) {
   statement.name = parser.name();
   if (statement.name.empty()) parser.fail("a statement");
+  if (parser.at(',')) {
+    take_parameters(parser, std::move(statement.name), declared, function);
+    return false;
+  }
   if (parser.take(":")) statement.annotation = parser.at_quote() ? parser.quoted() : parser.name();
+  if (parser.at(';')) {
+    declared.insert_or_assign(statement.name, statement.annotation);
+    parse_declarations(parser, declared);
+    return false;
+  }
   parser.expect("=");
   statement.expression = parser.expression();
   if (std::holds_alternative<Name>(statement.expression.value) && parser.take("=")) return false;
@@ -234,6 +296,7 @@ Function parse_forward(std::string_view text, const std::string& file) {
   Lines lines(text);
   Line line;
   Function function;
+  Declared declared;
   bool inside = false;
   while (lines.next(line)) {
     Parser parser(line, file);
@@ -256,7 +319,7 @@ Function parse_forward(std::string_view text, const std::string& file) {
       function.statements.push_back(std::move(statement));
       return function;
     }
-    if (parse_statement(parser, statement)) function.statements.push_back(std::move(statement));
+    if (parse_statement(parser, statement, declared, function)) function.statements.push_back(std::move(statement));
   }
 fail_without(inside, file);
 }

@@ -81,7 +81,8 @@ Format format() {
             const std::string_view root = xml::root_name(head.bytes);
             return root == "system" || root == "graphs" ? 90 : 0;
           },
-          .read = read};
+          .read = read,
+          .one_by_one = true};
 }
 
 }  // namespace sgsim::import::nccl_topo

@@ -200,7 +200,8 @@ Format format() {
             }
             return 0;
           },
-          .read = read};
+          .read = read,
+          .one_by_one = true};
 }
 
 }  // namespace sgsim::import::nvidia_smi

@@ -41,7 +41,8 @@ Format format() {
   return {.name = "simai",
           .description = "workload text of SimAI and ASTRA-sim 1, and AICB's communication lists",
           .confidence = [](const FileHead& head) { return is_list(head.bytes) ? 90 : is_workload(head.bytes) ? 70 : 0; },
-          .read = read};
+          .read = read,
+          .one_by_one = true};
 }
 
 }  // namespace sgsim::import::simai

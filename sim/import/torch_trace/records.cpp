@@ -59,10 +59,10 @@ bool Records::next(Record& record) {
     record.json = nlohmann::json::parse(json, nullptr, false);
     if (record.json.is_object()) read_frame(record);
     record.payload_line = number_ + 1;
-    while (text_.starts_with('\t')) {
+    while (text_.starts_with('\t') || text_.starts_with("\n\t")) {  // an empty line inside has lost its tab
       std::string_view payload;
       (void)take_line(payload);
-      record.payload += payload.substr(1);
+      record.payload += payload.substr(payload.empty() ? 0 : 1);
       record.payload += '\n';
     }
     return true;

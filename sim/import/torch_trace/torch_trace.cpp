@@ -9,6 +9,7 @@
 #include "sim/core/text_file.h"
 #include "sim/import/fx_text/fx_text.h"
 #include "sim/import/fx_text/python_text.h"
+#include "sim/import/torch_trace/join_pairs.h"
 #include "sim/import/torch_trace/records.h"
 
 namespace sgsim::import::torch_trace {
@@ -51,6 +52,7 @@ class Reader {
       if (record.type == "dynamo_output_graph") remember_placeholders(record);
       if (is_graph(record.type)) read_graph(record);
     }
+    join();
     if (records_.stray_lines() > 0) result_.report.add("import.torch_trace.stray_line", Severity::error, file_, static_cast<std::uint64_t>(records_.stray_lines()));
   }
 
@@ -73,13 +75,52 @@ class Reader {
       graph.name = name;
       result_.graphs.emplace_back(name, std::move(graph));
       result_.report.add("import.torch_trace.graph", Severity::info, name);
+      remember_pair(record);
     } catch (const InputError& error) {
       const InputProblem& problem = error.problem();
       result_.report.add("import.torch_trace.unreadable_graph", Severity::error, fmt::format("{} (record in line {}), payload {}: found {}, expected {}", name, record.line, problem.where, problem.found, problem.expected));
     }
   }
 
+  void remember_pair(const Record& record) {
+    rank_ = record.rank ? record.rank : rank_;
+    if (record.type == "aot_forward_graph") {
+      const auto known = placeholders_.find(record.frame);
+      forward_.insert_or_assign(record.frame, Pair{.name = record.frame, .forward = fx_text::parse_forward(record.payload, file_), .backward = {},
+                                                   .placeholders = known == placeholders_.end() ? std::vector<fx_text::Placeholder>() : known->second});
+      order_.push_back(record.frame);
+    } else if (record.type == "aot_backward_graph") {
+      backward_.insert_or_assign(record.frame, fx_text::parse_forward(record.payload, file_));
+    }
+  }
+
+  /// The forward and backward graphs of all compilations make one training graph.
+  void join() {
+    std::vector<Pair> pairs;
+    for (const std::string& frame : order_) {
+      const auto backward = backward_.find(frame);
+      if (backward == backward_.end()) continue;
+      pairs.push_back(forward_.at(frame));
+      pairs.back().backward = backward->second;
+    }
+    if (pairs.empty()) return;
+    const std::string name = rank_ ? fmt::format("rank {} training step", *rank_) : std::string("training step");
+    try {
+      graph::OperatorGraph graph = join_pairs(pairs, file_);
+      graph.name = name;
+      result_.graphs.insert(result_.graphs.begin(), {name, std::move(graph)});
+      result_.report.add("import.torch_trace.joined_pair", Severity::info, name, pairs.size());
+    } catch (const InputError& error) {
+      const InputProblem& problem = error.problem();
+      result_.report.add("import.torch_trace.not_joined", Severity::warning, fmt::format("{}: {}: found {}, expected {}; the graphs stand apart", name, problem.where, problem.found, problem.expected));
+    }
+  }
+
   Records records_;
+  std::map<std::string, Pair> forward_;                   // by compilation
+  std::map<std::string, fx_text::Function> backward_;
+  std::vector<std::string> order_;
+  std::optional<std::int64_t> rank_;
   const std::string& file_;
   ImportedGraphs& result_;
   std::map<std::string, std::vector<fx_text::Placeholder>> placeholders_;

@@ -11,7 +11,8 @@ namespace sgsim::import::torch_trace {
 /// tab. The AOT, Inductor and export graphs in them are read.
 [[nodiscard]] Format format();
 
-/// Graphs are named "rank 0 [0/1] aot_forward_graph". A record that is no JSON and a graph that cannot be read (symbolic
+/// Graphs are named "rank 0 [0/1] aot_forward_graph"; where forward and backward graphs are there, one joined "rank 0 training
+/// step" comes first. A record that is no JSON and a graph that cannot be read (symbolic
 /// sizes) are dropped and counted. Throws InputError when the log has records and no graph at all.
 [[nodiscard]] ImportedGraphs parse(std::string_view text, const std::string& file);
 

@@ -11,7 +11,9 @@
 #include "calibrate/record/key_work.h"
 #include "calibrate/stats/least_squares.h"
 #include "sim/core/error.h"
+#include "sim/core/diagnostics.h"
 #include "sim/cost/attention.h"
+#include "sim/cost/cost.h"
 #include "sim/cost/make/datasheets.h"
 #include "sim/cost/matmul.h"
 #include "tests/support/catch.h"
@@ -201,6 +203,7 @@ TEST_CASE("a profile of one GPU, with no base, is whole and reads back") {
   samples.add(measured(product_key(1536, 3072, 2048, "held_out"), seconds(1536, 3072, 2048)));
   for (const std::int64_t bytes : {1 << 20, 1 << 24, 1 << 28}) {
     samples.add(measured({.group = "memory", .labels = {{"kind", "pointwise"}, {"op", "add"}, {"set", "grid"}}, .sizes = {{"bytes", bytes}, {"columns", 0}}}, 2e-6 + static_cast<double>(bytes) / 4e12));
+    samples.add(measured({.group = "memory", .labels = {{"kind", "softmax"}, {"op", "softmax"}, {"set", "grid"}}, .sizes = {{"bytes", bytes}, {"columns", 1024}}}, 2e-6 + static_cast<double>(bytes) / 2e12));
   }
   samples.add(measured({.group = "attention", .labels = {{"dtype", "bfloat16"}, {"kernel", "flash"}, {"pass", "forward"}, {"causal", "yes"}, {"mask", "none"}, {"set", "grid"}},
                         .sizes = {{"batch", 1}, {"heads", 32}, {"kv_heads", 32}, {"length", 2048}, {"head_dim", 128}}}, 100e-6));
@@ -213,6 +216,10 @@ TEST_CASE("a profile of one GPU, with no base, is whole and reads back") {
   CHECK(p.sources.at("nccl-tuner").kind == cost::ProvenanceKind::assumed);
   REQUIRE_FALSE(p.attention_models.empty());
   CHECK(p.attention_models[0].waves.has_value());
+  // 8 MB in and 8 MB out at 2 TB/s: bytes read and written are counted together.
+  Diagnostics diagnostics;
+  const graph::MemoryBound softmax{.kind = graph::MemoryKind::softmax, .read = Bytes(1 << 23), .written = Bytes(1 << 23), .flops = Flops(0.0)};
+  CHECK(cost::kernel_time(p, softmax, diagnostics).time.value() * 1e6 == Approx(2.0 + 16.777216 / 2.0).epsilon(0.01));
 }
 
 TEST_CASE("samples of no machine, and GPUs without a datasheet, are refused") {

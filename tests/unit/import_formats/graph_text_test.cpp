@@ -95,3 +95,27 @@ TEST_CASE("TORCH_TRACE: graphs by rank and compilation, parameters by Dynamo's n
   CHECK(count_of(graphs.report, "import.torch_trace.stray_line") == 1);
   CHECK_THROWS_AS(torch_trace::parse(head + "{\"str\": [\"/a.py\", 0]}\n", "t.log"), InputError);
 }
+
+TEST_CASE("TORCH_TRACE: forward and backward become one training graph") {
+  // loss = sum(x w): the gradient of w is x^T times ones.
+  const std::string head = "V0516 11:47:27.901000 139733 torch/x.py:19] ";
+  const std::string frame = "\"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0, \"has_payload\": \"x\"}\n";
+  std::string log = head + "{\"dynamo_output_graph\": {}, " + frame;
+  log += "\tdef forward(self, L_self_modules_lin_parameters_weight_: \"f32[4, 3]\", L_x_: \"f32[2, 4]\"):\n\t    return (y.sum(),)\n";
+  log += head + "{\"aot_forward_graph\": {}, " + frame;
+  log += "\tdef forward(self, primals_1: \"f32[4, 3]\", primals_2: \"f32[2, 4]\"):\n\t    mm: \"f32[2, 3]\" = torch.ops.aten.mm.default(primals_2, primals_1)\n"
+         "\t    sum_1: \"f32[]\" = torch.ops.aten.sum.default(mm)\n\t    return (sum_1, primals_2)\n";
+  log += head + "{\"aot_backward_graph\": {}, " + frame;
+  log += "\tdef forward(self, primals_2: \"f32[2, 4]\", tangents_1: \"f32[]\"):\n\t    expand: \"f32[2, 3]\" = torch.ops.aten.expand.default(tangents_1, [2, 3])\n"
+         "\t    t: \"f32[4, 2][1, 4]\" = torch.ops.aten.t.default(primals_2)\n\t    mm_1: \"f32[4, 3]\" = torch.ops.aten.mm.default(t, expand)\n\t    return (mm_1, None)\n";
+  const ImportedGraphs graphs = torch_trace::parse(log, "t.log");
+  INFO((graphs.report.entries().contains("import.torch_trace.not_joined") ? graphs.report.entries().at("import.torch_trace.not_joined").example : std::string()));
+  REQUIRE(graphs.graphs.size() == 3);
+  CHECK(graphs.graphs[0].first == "training step");
+  const graph::OperatorGraph& g = graphs.graphs[0].second;
+  CHECK(g.nodes[0].name == "lin.weight");
+  CHECK(g.nodes[0].kind == graph::NodeKind::parameter);
+  REQUIRE(g.gradients.size() == 1);
+  CHECK(g.type(g.gradients.begin()->second).shape == graph::Dims{4, 3});
+  CHECK(g.nodes.back().phase == graph::Phase::backward);
+}

@@ -19,6 +19,7 @@ const Allowed kAllowed = {
     {"sim/plan", {"sim/core", "sim/graph", "sim/cluster"}},
     {"sim/trace", {"sim/core", "sim/graph"}},
     {"sim/import", {"sim/core", "sim/graph", "sim/cluster", "sim/plan", "sim/trace"}},
+    {"sim/export", {"sim/core", "sim/timeline", "sim/trace"}},
     {"sim/replay", {"sim/core", "sim/graph", "sim/cluster", "sim/cost", "sim/lower", "sim/timeline", "sim/trace"}},
     {"sim/compile", {"sim/core", "sim/graph"}},
     {"sim/cost", {"sim/core", "sim/graph", "sim/cluster"}},

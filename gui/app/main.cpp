@@ -1,0 +1,89 @@
+// sgsim-planner [FILE] [--screenshot DIR]
+#include <QApplication>
+#include <QCommandLineParser>
+#include <QPainter>
+#include <QStyleFactory>
+#include <cstdio>
+#include <cstdlib>
+
+#include "gui/app/main_window.h"
+#include "gui/app/screenshots.h"
+#include "gui/models/theme.h"
+
+namespace {
+
+/// The icon, as data/sgsim-planner.svg has it.
+QIcon icon() {
+  QPixmap pixmap(128, 128);
+  pixmap.fill(Qt::transparent);
+  QPainter p(&pixmap);
+  p.setRenderHint(QPainter::Antialiasing);
+  p.setPen(Qt::NoPen);
+  p.setBrush(QColor(0x14, 0x32, 0x4a));
+  p.drawRoundedRect(QRectF(4, 4, 120, 120), 22, 22);
+  const struct {
+    QRectF rect;
+    QColor color;
+  } bars[] = {{{20, 28, 40, 16}, QColor(0x56, 0xb4, 0xe9)}, {{64, 28, 44, 16}, QColor(0x00, 0x72, 0xb2)}, {{34, 52, 34, 16}, QColor(0xe6, 0x9f, 0x00)}, {{72, 52, 24, 16}, QColor(0xd5, 0x5e, 0x00)}, {{48, 76, 44, 16}, QColor(0x00, 0x9e, 0x73)}};
+  for (const auto& bar : bars) {
+    p.setBrush(bar.color);
+    p.drawRoundedRect(bar.rect, 4, 4);
+  }
+  p.setPen(QPen(Qt::white, 4, Qt::SolidLine, Qt::RoundCap));
+  p.drawLine(20, 108, 108, 108);
+  return QIcon(pixmap);
+}
+
+bool wantsPictures(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (QByteArray(argv[i]).startsWith("--screenshot") || QByteArray(argv[i]) == "--help" || QByteArray(argv[i]) == "--version") return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (wantsPictures(argc, argv) && qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+  QApplication app(argc, argv);
+  QApplication::setApplicationName(QStringLiteral("sgsim-planner"));
+  QApplication::setApplicationDisplayName(QStringLiteral("SGSim Planner"));
+  QApplication::setApplicationVersion(QStringLiteral(SGSIM_VERSION));
+  QApplication::setDesktopFileName(QStringLiteral("sgsim-planner"));
+  QApplication::setWindowIcon(icon());
+  QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+  QCommandLineParser parser;
+  parser.setApplicationDescription(QStringLiteral("Predict step time, memory and timeline of training on GPU clusters."));
+  parser.addHelpOption();
+  parser.addVersionOption();
+  parser.addPositionalArgument(QStringLiteral("FILE"), QStringLiteral("Scenario, or what can be dropped on the window"), QStringLiteral("[FILE]"));
+  const QCommandLineOption screenshot(QStringLiteral("screenshot"), QStringLiteral("Write a picture of every view into DIR and end"), QStringLiteral("DIR"));
+  const QCommandLineOption theme(QStringLiteral("theme"), QStringLiteral("light or dark (default: the desktop's)"), QStringLiteral("NAME"));
+  parser.addOptions({screenshot, theme});
+  parser.process(app);
+  const bool pictures = parser.isSet(screenshot);
+  const bool dark = parser.isSet(theme) ? parser.value(theme) == QLatin1String("dark") : !pictures && app.palette().color(QPalette::Window).lightness() < 128;
+  QApplication::setPalette(sgsim::gui::paletteOf(dark ? sgsim::gui::darkTheme() : sgsim::gui::lightTheme()));
+  int code = 0;
+  {
+    sgsim::gui::MainWindow window;
+    const QStringList files = parser.positionalArguments();
+    bool opened = true;
+    if (files.isEmpty()) {
+      pictures ? window.openSample() : window.openFirst();
+    } else {
+      opened = window.openFile(files.first());
+    }
+    window.show();
+    if (pictures) {
+      if (!opened) std::fprintf(stderr, "%s\n", qPrintable(window.failureText()));
+      code = opened ? sgsim::gui::takeScreenshots(window, parser.value(screenshot)) : 2;
+    } else {
+      code = QApplication::exec();
+    }
+  }
+  std::fflush(nullptr);
+  // Work that was let go may still run; the process does not wait for it.
+  if (sgsim::gui::Job::threads() > 0) std::_Exit(code);
+  return code;
+}

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <QLabel>
+#include <QMainWindow>
+#include <QProgressBar>
+#include <QTabWidget>
+#include <QTimer>
+#include <memory>
+#include <optional>
+
+#include "gui/session/document.h"
+#include "gui/session/job.h"
+#include "gui/session/simulate_job.h"
+#include "gui/views/editor_view.h"
+#include "gui/views/result_panels.h"
+#include "gui/views/topology_view.h"
+#include "gui/views/work_panels.h"
+
+namespace sgsim::gui {
+
+/// What a person sees first: the scenario on the left, what it means on the right.
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+ public:
+  explicit MainWindow(QWidget* parent = nullptr);
+
+  /// Opens a scenario; other files do what dropping them does. Failures are shown, never thrown.
+  bool openFile(const QString& path);
+  /// What was open and unsaved when the program last ended; else the sample.
+  void openFirst();
+  void openSample();
+  void simulate();
+  /// Whether a simulation runs or is about to.
+  [[nodiscard]] bool busy() const { return job_.running() || delay_.isActive(); }
+
+  [[nodiscard]] ScenarioDocument& document() { return document_; }
+  [[nodiscard]] EditorView* editor() const { return editor_; }
+  [[nodiscard]] OverviewPanel* overview() const { return overview_; }
+  [[nodiscard]] TimelinePanel* timeline() const { return timeline_; }
+  [[nodiscard]] MemoryPanel* memory() const { return memory_; }
+  [[nodiscard]] TopologyPanel* topology() const { return topology_; }
+  [[nodiscard]] ComparePanel* compare() const { return compare_; }
+  [[nodiscard]] SweepPanel* sweep() const { return sweep_; }
+  [[nodiscard]] SearchPanel* search() const { return search_; }
+  [[nodiscard]] FidelityPanel* fidelity() const { return fidelity_; }
+  [[nodiscard]] QTabWidget* pages() const { return pages_; }
+  [[nodiscard]] const std::shared_ptr<const Simulated>& simulated() const { return simulated_; }
+  [[nodiscard]] QString failureText() const { return failure_->isHidden() ? QString() : failure_text_->text(); }
+  void setTheme(const QString& name);   // "light", "dark"
+
+  /// Writes by the ending: .png, .svg (the page), .csv (its tables and charts), .html (the report), .json, .json.gz (Perfetto).
+  /// Throws EnvironmentError.
+  void exportTo(const QString& path);
+  void copyTable();
+
+ protected:
+  void closeEvent(QCloseEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+
+ private:
+  void makeMenus();
+  void openDialog();
+  bool save(bool as);
+  void exportDialog(const QString& filter);
+  void documentChanged();
+  void present(std::shared_ptr<const Simulated> simulated);
+  void fail(const QString& title, const Failure& failure);
+  void offerUnsaved(const QString& path);
+  void fillRecent();
+  void zoomFont(double by);
+  void applySettings(const std::vector<scenario::Setting>& settings, const QString& what);
+  [[nodiscard]] Panel* page() const;
+  void loadScenario(const QString& path);
+
+  ScenarioDocument document_;
+  scenario::InputCache& cache_;
+  Job job_;
+  QTimer delay_, keep_;
+  std::shared_ptr<const Simulated> simulated_;
+  EditorView* editor_;
+  OverviewPanel* overview_;
+  TimelinePanel* timeline_;
+  MemoryPanel* memory_;
+  TopologyPanel* topology_;
+  ComparePanel* compare_;
+  SweepPanel* sweep_;
+  SearchPanel* search_;
+  FidelityPanel* fidelity_;
+  QTabWidget* pages_;
+  QWidget* failure_;
+  QLabel* failure_text_;
+  QWidget* unsaved_;
+  QLabel* unsaved_text_;
+  QLabel* status_;
+  QProgressBar* progress_;
+  QMenu* recent_ = nullptr;
+  QAction* automatic_ = nullptr;
+};
+
+}  // namespace sgsim::gui

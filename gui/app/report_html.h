@@ -1,0 +1,17 @@
+#pragma once
+
+#include <QString>
+#include <vector>
+
+#include "gui/models/chart.h"
+#include "gui/models/table_model.h"
+#include "gui/session/simulate_job.h"
+
+namespace sgsim::gui {
+
+class TimelineView;
+
+/// A page that needs nothing else: figures, charts as SVG, the scenario itself. Prints on A4 without cut tables.
+[[nodiscard]] QString htmlReport(const QString& name, const Simulated& simulated, TimelineView* timeline, const std::vector<Chart>& charts, const std::vector<Table>& tables);
+
+}  // namespace sgsim::gui

@@ -1,0 +1,131 @@
+#include "gui/app/screenshots.h"
+
+#include <QApplication>
+#include <QDir>
+#include <QElapsedTimer>
+#include <QEventLoop>
+#include <cstdio>
+#include <functional>
+
+#include "gui/app/main_window.h"
+#include "sim/scenario/read.h"
+
+namespace sgsim::gui {
+namespace {
+
+constexpr int kPatience = 120'000;  // ms for one piece of work
+
+bool waitUntil(const std::function<bool()>& done) {
+  QElapsedTimer timer;
+  timer.start();
+  while (!done()) {
+    if (timer.elapsed() > kPatience) return false;
+    QApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 50);
+  }
+  return true;
+}
+
+bool picture(MainWindow& window, const QString& folder, const QString& name) {
+  for (int i = 0; i < 3; ++i) QApplication::processEvents(QEventLoop::AllEvents, 50);
+  const QString path = folder + QLatin1Char('/') + name + QStringLiteral(".png");
+  const bool written = window.grab().save(path);
+  std::printf("%s%s\n", qPrintable(path), written ? "" : " was not written");
+  return written;
+}
+
+}  // namespace
+
+int takeScreenshots(MainWindow& window, const QString& folder) {
+  QDir().mkpath(folder);
+  bool good = true;
+  const auto wait = [&](const char* what, const std::function<bool()>& done) {
+    if (waitUntil(done)) return;
+    std::fprintf(stderr, "gave up waiting for %s\n", what);
+    good = false;
+  };
+  window.simulate();
+  wait("the simulation", [&] { return !window.busy(); });
+  if (!window.simulated() || !window.simulated()->run) {
+    good = picture(window, folder, QStringLiteral("error")) && good;
+    return good ? 0 : 1;
+  }
+  const auto page = [&](QWidget* panel, const QString& name) {
+    window.pages()->setCurrentWidget(panel);
+    good = picture(window, folder, name) && good;
+  };
+  page(window.overview(), QStringLiteral("overview"));
+  window.pages()->setCurrentWidget(window.timeline());
+  QApplication::processEvents();
+  page(window.timeline(), QStringLiteral("timeline"));
+  TimelineView* view = window.timeline()->view();
+  if (const auto found = find_slices(*view->data(), "backward", 200); !found.empty()) {
+    view->select(found[found.size() / 2], true);
+    page(window.timeline(), QStringLiteral("timeline-task"));
+    view->select(std::nullopt, false);
+    view->fitAll();
+  }
+  if (window.timeline()->pathBox()->isEnabled()) {
+    window.timeline()->pathBox()->setChecked(true);
+    page(window.timeline(), QStringLiteral("timeline-critical-path"));
+    window.timeline()->pathBox()->setChecked(false);
+  }
+  page(window.memory(), QStringLiteral("memory"));
+  window.topology()->view()->select(TopologyPlace{false, 0, 0});
+  page(window.topology(), QStringLiteral("topology"));
+  // Compare: the same with twice the recomputation's opposite, whatever that does.
+  window.compare()->addCurrent(QObject::tr("as opened"));
+  window.document().set(QStringLiteral("plan.recompute"), window.document().value(QStringLiteral("plan.recompute")).value_or(QStringLiteral("none")) == QLatin1String("full") ? std::string("\"selective\"") : std::string("\"full\""), QObject::tr("change recompute"));
+  window.simulate();
+  wait("the second simulation", [&] { return !window.busy(); });
+  window.compare()->explain();
+  wait("the changes", [&] { return !window.compare()->job().running(); });
+  window.compare()->pages()->setCurrentIndex(0);
+  page(window.compare(), QStringLiteral("compare"));
+  window.compare()->pages()->setCurrentIndex(2);
+  page(window.compare(), QStringLiteral("compare-timelines"));
+  window.compare()->pages()->setCurrentWidget(window.compare()->changesTable());
+  page(window.compare(), QStringLiteral("what-would-help"));
+  window.sweep()->path(0)->setCurrentText(QStringLiteral("cluster.nodes"));
+  window.sweep()->values(0)->setText(QStringLiteral("1, 2, 4, 8"));
+  window.sweep()->path(1)->setCurrentText(QStringLiteral("plan.recompute"));
+  window.sweep()->values(1)->setText(QStringLiteral("none, selective, full"));
+  window.document().set(QStringLiteral("plan.dp"), std::string("\"fill\""), QObject::tr("change data parallel"));
+  const auto batch = window.document().value(QStringLiteral("plan.global_batch"));
+  window.document().set(QStringLiteral("plan.global_batch"), std::to_string(std::max<qlonglong>(128, batch.value_or(QString()).toLongLong())), QObject::tr("change global batch"));
+  window.sweep()->run();
+  wait("the sweep", [&] { return !window.sweep()->job().running(); });
+  page(window.sweep(), QStringLiteral("sweep"));
+  if (canSearch()) {
+    window.search()->run();
+    wait("the plan search", [&] { return !window.search()->job().running(); });
+  }
+  page(window.search(), QStringLiteral("plan-search"));
+  page(window.fidelity(), QStringLiteral("fidelity-empty"));
+  const QString records = QString::fromStdString(scenario::data_folder()) + QStringLiteral("/records");
+  QStringList files;
+  for (const char* name : {"h200.json.gz", "megatron_sc21.json.gz", "torchtitan.json.gz"}) {
+    if (QFileInfo::exists(records + QLatin1Char('/') + QLatin1String(name))) files << records + QLatin1Char('/') + QLatin1String(name);
+  }
+  if (const QString own = qEnvironmentVariable("SGSIM_PLANNER_RECORDS"); !own.isEmpty()) files = own.split(QLatin1Char(':'));
+  if (!files.isEmpty()) {
+    window.fidelity()->openFiles(files);
+    wait("the comparison", [&] { return !window.fidelity()->job().running(); });
+    if (!window.fidelity()->rowsTable()->table().rows.empty()) window.fidelity()->rowsTable()->selectRow(0);
+    page(window.fidelity(), QStringLiteral("fidelity"));
+  }
+  window.setTheme(QStringLiteral("dark"));
+  page(window.overview(), QStringLiteral("overview-dark"));
+  page(window.timeline(), QStringLiteral("timeline-dark"));
+  window.setTheme(QStringLiteral("light"));
+  window.document().type(QStringLiteral("plan.tp"), QStringLiteral("3"), QObject::tr("change tensor parallel"));
+  window.simulate();
+  wait("the refused plan", [&] { return !window.busy(); });
+  page(window.overview(), QStringLiteral("illegal-plan"));
+  window.document().type(QStringLiteral("cluster.node.nic.bandwidth"), QStringLiteral("400"), QObject::tr("change port bandwidth"));
+  page(window.overview(), QStringLiteral("wrong-value"));
+  window.document().undoStack().undo();
+  window.document().undoStack().undo();
+  return good ? 0 : 1;
+}
+
+}  // namespace sgsim::gui

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <vector>
+
+#include "gui/models/chart.h"
+#include "gui/models/table_model.h"
+#include "sim/scenario/critical_path.h"
+#include "sim/scenario/explain.h"
+#include "sim/scenario/result.h"
+
+/// Results as tables and charts: the same figures as `sgsim simulate` prints, no others.
+namespace sgsim::gui {
+
+/// A result with the name that it has beside others.
+struct NamedResult {
+  QString name;
+  const scenario::Result* result = nullptr;
+};
+
+[[nodiscard]] Table figuresTable(const scenario::Result& result);
+[[nodiscard]] Table stepTable(const scenario::Result& result);      // where the step goes, and what it rests on
+[[nodiscard]] Table classesTable(const scenario::Result& result);
+[[nodiscard]] Table timesTable(const QString& title, const std::vector<scenario::NamedTime>& times, double step);
+[[nodiscard]] Table pathTable(const std::vector<scenario::PathTime>& path, double step);
+[[nodiscard]] Table notesTable(const scenario::Result& result);     // notes, diagnostics
+[[nodiscard]] Table liveTable(const scenario::ClassResult& ranks);  // what is live at the peak
+[[nodiscard]] Table changesTable(const scenario::Explanation& explanation);
+/// The first result and how the others differ from it.
+[[nodiscard]] Table compareTable(const std::vector<NamedResult>& results);
+/// Device time by kernel and communication, the first result against another; largest difference first.
+[[nodiscard]] Table differenceTable(const NamedResult& base, const NamedResult& other);
+
+[[nodiscard]] Chart breakdownChart(const std::vector<NamedResult>& results);
+[[nodiscard]] Chart memoryBars(const std::vector<NamedResult>& results);
+/// Allocated bytes by kind over the step of one rank class, with its peak.
+[[nodiscard]] Chart memoryChart(const QString& title, const std::vector<std::pair<Seconds, std::array<Bytes, lower::kMemoryClasses>>>& curve, double step, double capacity);
+
+}  // namespace sgsim::gui

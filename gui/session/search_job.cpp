@@ -1,0 +1,96 @@
+#include "gui/session/search_job.h"
+
+#include "sim/core/error.h"
+
+#ifdef SGSIM_GUI_SEARCH
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "planner/cli/engines.h"
+#include "planner/search/plan_words.h"
+#include "planner/search/report.h"
+#include "planner/search/search.h"
+#include "sim/core/units_text.h"
+#include "sim/scenario/read.h"
+
+namespace sgsim::gui {
+namespace {
+
+search::Objective objective_of(const std::string& word) {
+  if (word == "cost") return search::Objective::cost;
+  if (word == "goodput") return search::Objective::goodput;
+  return word == "memory" ? search::Objective::memory : search::Objective::time;
+}
+
+FoundPlan plan_of(const search::Found& found, const scenario::Scenario& s, const search::Economics& economics) {
+  FoundPlan plan;
+  plan.plan = search::short_text(found.candidate);
+  plan.settings = search::settings_of(found.candidate);
+  plan.gpus = found.candidate.nodes * s.cluster.node.gpus;
+  plan.step_time = found.figures().step_time.value();
+  plan.memory = found.figures().reserved.value();
+  plan.headroom = s.cluster.node.gpu.memory.value() - plan.memory;
+  plan.cost = search::cost_per_sample(economics, plan.gpus, found.figures().step_time, found.candidate.plan.global_batch).value_or(0.0);
+  plan.simulated = found.exact.has_value();
+  return plan;
+}
+
+}  // namespace
+
+bool canSearch() { return true; }
+
+FoundPlans searchPlans(const SearchRequest& request, scenario::InputCache& cache, JobControl& control) {
+  const scenario::Scenario s = scenario::scenario_from_text(request.text, request.name, request.folder);
+  const scenario::Inputs inputs = cache.load(s);
+  search::SearchOptions options;
+  options.objective = objective_of(request.objective);
+  if (request.price > 0.0) options.economics.price = request.price;
+  if (options.objective == search::Objective::cost && request.price <= 0.0) {
+    throw InputError({.file = "objective cost", .where = "", .found = "no price", .expected = "the price of one GPU and hour", .hint = "No price is assumed"});
+  }
+  options.budget = request.budget;
+  options.threads = std::max(1U, std::thread::hardware_concurrency());
+  options.cancelled = [&control] { return control.cancelled(); };
+  options.progress = [&control](const search::SearchProgress& p) {
+    control.progress(static_cast<double>(p.done), static_cast<double>(p.total), fmt::format("{} {} of {}{}", p.phase, p.done, p.total, p.best ? ", best " + to_text(p.best->step_time) : ""));
+  };
+  const search::Problem problem{.scenario = s, .cache = cache, .engine = cli::run_engine};
+  const std::int64_t fixed = s.model.kind == scenario::ModelKind::graph ? inputs.graph->micro_batch : 0;
+  const search::Axes axes = search::default_axes(inputs.shape, s.cluster, s.plan, {s.cluster.nodes}, fixed);
+  const search::SearchResult result = search::search(problem, axes, options);
+  FoundPlans plans;
+  const auto is_same = [](const search::Found& a, const search::Found& b) { return a.candidate == b.candidate; };
+  for (const search::Found& f : result.ranked) {
+    plans.plans.push_back(plan_of(f, s, options.economics));
+    plans.plans.back().on_front = std::any_of(result.front.begin(), result.front.end(), [&](const search::Found& g) { return is_same(f, g); });
+  }
+  for (const search::Found& f : result.front) {
+    if (std::any_of(result.ranked.begin(), result.ranked.end(), [&](const search::Found& g) { return is_same(f, g); })) continue;
+    plans.plans.push_back(plan_of(f, s, options.economics));
+    plans.plans.back().on_front = true;
+  }
+  for (const auto& [rule, rejection] : result.rejections) plans.fell_out.push_back({rule, rejection.example, rejection.plans});
+  std::stable_sort(plans.fell_out.begin(), plans.fell_out.end(), [](const auto& a, const auto& b) { return a.plans > b.plans; });
+  plans.report = search::text_report({.scenario = s, .result = result, .options = options, .top = 10, .reference = {}});
+  plans.considered = result.considered;
+  plans.legal = result.legal;
+  plans.simulated = result.simulated;
+  plans.complete = result.complete;
+  return plans;
+}
+
+}  // namespace sgsim::gui
+
+#else
+
+namespace sgsim::gui {
+
+bool canSearch() { return false; }
+
+FoundPlans searchPlans(const SearchRequest&, scenario::InputCache&, JobControl&) { throw EnvironmentError("this build has no plan search"); }
+
+}  // namespace sgsim::gui
+
+#endif

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gui/session/job.h"
+#include "sim/scenario/inputs.h"
+#include "sim/scenario/scenario.h"
+
+namespace sgsim::gui {
+
+/// What is searched for: as the flags of `sgsim plan`.
+struct SearchRequest {
+  std::string text, name, folder;      // the scenario
+  std::string objective = "time";      // time, cost, goodput, memory
+  double price = 0.0;                  // of one GPU and hour; 0: not stated
+  double budget = 0.0;                 // seconds; 0: none
+};
+
+struct FoundPlan {
+  std::string plan;                    // in words
+  std::vector<scenario::Setting> settings;  // that turn the scenario into it
+  int gpus = 0;
+  double step_time = 0.0, memory = 0.0, headroom = 0.0, cost = 0.0;  // s, bytes, bytes, currency a sample
+  bool simulated = false, on_front = false;
+};
+
+struct FoundPlans {
+  std::vector<FoundPlan> plans;        // best first, then the rest of the Pareto front
+  struct Reason {
+    std::string rule, example;
+    std::uint64_t plans = 0;
+  };
+  std::vector<Reason> fell_out;        // most plans first
+  std::string report;                  // what `sgsim plan` prints
+  std::uint64_t considered = 0, legal = 0, simulated = 0;
+  bool complete = true;
+};
+
+/// Whether this build has the plan search.
+[[nodiscard]] bool canSearch();
+[[nodiscard]] FoundPlans searchPlans(const SearchRequest& request, scenario::InputCache& cache, JobControl& control);
+
+}  // namespace sgsim::gui

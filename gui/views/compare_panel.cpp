@@ -1,0 +1,228 @@
+#include <QHBoxLayout>
+#include <QInputDialog>
+#include <QSplitter>
+#include <QVBoxLayout>
+#include <thread>
+
+#include "gui/models/result_views.h"
+#include "gui/views/work_panels.h"
+#include "planner/cli/engines.h"
+#include "sim/scenario/memory_curve.h"
+#include "sim/scenario/read.h"
+#include "sim/scenario/report.h"
+
+namespace sgsim::gui {
+namespace {
+
+/// The first lane of each, renamed: two steps under one clock.
+std::shared_ptr<const TimelineData> side_by_side(const std::vector<std::pair<QString, std::shared_ptr<const TimelineData>>>& parts) {
+  auto data = std::make_shared<TimelineData>();
+  for (const auto& [name, part] : parts) {
+    if (!part || part->lanes.empty()) continue;
+    Lane lane = part->lanes.front();
+    lane.title = name.toStdString();
+    lane.subtitle = part->lanes.front().title + ", " + part->lanes.front().subtitle;
+    lane.measured = true;  // tasks of another run: no facts of this one
+    const auto offset = static_cast<std::uint32_t>(data->names.size());
+    data->names.insert(data->names.end(), part->names.begin(), part->names.end());
+    for (Row& row : lane.rows) {
+      for (Slice& s : row.slices) s.name += offset;
+      data->tasks += row.summary ? 0 : row.slices.size();
+    }
+    data->end = std::max(data->end, part->end);
+    data->lanes.push_back(std::move(lane));
+  }
+  return data->lanes.empty() ? nullptr : data;
+}
+
+}  // namespace
+
+JobBar::JobBar(Job& job, const QString& start, QWidget* parent) : QWidget(parent), start_(new QPushButton(start, this)), cancel_(new QPushButton(tr("Cancel"), this)), bar_(new QProgressBar(this)), label_(new QLabel(this)) {
+  cancel_->setAccessibleName(tr("Cancel %1").arg(job.name()));
+  bar_->setAccessibleName(tr("Progress of %1").arg(job.name()));
+  bar_->setRange(0, 1000);
+  bar_->setMaximumWidth(220);
+  bar_->setTextVisible(false);
+  bar_->hide();
+  cancel_->hide();
+  label_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  auto* layout = new QHBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(start_);
+  layout->addWidget(bar_);
+  layout->addWidget(cancel_);
+  layout->addWidget(label_, 1);
+  connect(cancel_, &QPushButton::clicked, this, [this, &job] {
+    job.cancel();
+    label_->setText(tr("cancelled"));
+  });
+  connect(&job, &Job::started, this, [this] {
+    bar_->setValue(0);
+    bar_->show();
+    cancel_->show();
+    start_->setEnabled(false);
+    label_->setText(tr("starting"));
+  });
+  connect(&job, &Job::progressed, this, [this, &job] {
+    bar_->setValue(static_cast<int>(job.fraction() * 1000.0));
+    const double left = job.remaining();
+    label_->setText(job.text() + (left > 0.5 ? tr(" \u2014 about %1 left").arg(timeText(left)) : QString()));
+  });
+  connect(&job, &Job::failed, this, [this](const Failure& failure) { label_->setText(tr("failed: %1").arg(failure.chain.value(0))); });
+  connect(&job, &Job::ended, this, [this] {
+    bar_->hide();
+    cancel_->hide();
+    start_->setEnabled(true);
+  });
+}
+
+WorkPanel::WorkPanel(ScenarioDocument& document, scenario::InputCache& cache, const QString& job, QWidget* parent) : Panel(parent), document_(document), cache_(cache), job_(job) {
+  connect(&job_, &Job::failed, this, [this](const Failure& f) { Q_EMIT failed(tr("%1 failed").arg(job_.name()), f); });
+}
+
+ComparePanel::ComparePanel(ScenarioDocument& document, scenario::InputCache& cache, QWidget* parent)
+    : WorkPanel(document, cache, tr("Trying changes"), parent), variants_(new TableView(tr("Variants"), false, this)), difference_(new TableView(tr("Difference by kernel"), true, this)), changes_(new TableView(tr("Changes"), true, this)),
+      bars_(new ChartView(tr("Step time breakdown"), this)), memory_(new ChartView(tr("Memory breakdown"), this)), curves_(new ChartView(tr("Memory over time"), this)), timelines_(new TimelineView(this)), pages_(new QTabWidget(this)) {
+  auto* add = new QPushButton(tr("&Keep this scenario (Ctrl+D)"), this);
+  add->setObjectName(QStringLiteral("keep"));
+  auto* remove = new QPushButton(tr("&Remove"), this);
+  remove->setObjectName(QStringLiteral("remove"));
+  auto* open = new QPushButton(tr("&Open"), this);
+  open->setObjectName(QStringLiteral("openVariant"));
+  bar_ = new JobBar(job_, tr("&Try changes"), this);
+  auto* bar = new QHBoxLayout;
+  bar->setContentsMargins(8, 6, 8, 2);
+  bar->addWidget(add);
+  bar->addWidget(open);
+  bar->addWidget(remove);
+  bar->addSpacing(20);
+  bar->addWidget(bar_, 1);
+  timelines_->setEmptyText(tr("Keep two variants to see their first ranks one above the other."));
+  pages_->setDocumentMode(true);
+  auto* both = new QSplitter(Qt::Vertical, this);
+  both->addWidget(bars_);
+  both->addWidget(memory_);
+  pages_->addTab(both, tr("Breakdown"));
+  pages_->addTab(difference_, tr("Difference"));
+  pages_->addTab(timelines_, tr("Timelines"));
+  pages_->addTab(curves_, tr("Memory over time"));
+  pages_->addTab(changes_, tr("What would help"));
+  auto* split = new QSplitter(Qt::Vertical, this);
+  split->addWidget(variants_);
+  split->addWidget(pages_);
+  split->setStretchFactor(1, 1);
+  split->setSizes({190, 700});
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addLayout(bar);
+  layout->addWidget(split, 1);
+  connect(add, &QPushButton::clicked, this, [this] { addCurrent(); });
+  connect(remove, &QPushButton::clicked, this, &ComparePanel::removeCurrent);
+  const auto open_row = [this](int row) {
+    if (row >= 0 && static_cast<std::size_t>(row) < kept_.size()) document_.replaceText(kept_[static_cast<std::size_t>(row)].simulated->text, tr("open variant %1").arg(kept_[static_cast<std::size_t>(row)].name));
+  };
+  connect(open, &QPushButton::clicked, this, [this, open_row] { open_row(variants_->currentRow()); });
+  connect(variants_, &TableView::rowOpened, this, open_row);
+  connect(variants_, &TableView::rowSelected, this, [this](int row) {
+    const auto list = all();
+    if (row <= 0 || static_cast<std::size_t>(row) >= list.size()) return;
+    difference_->setTable(differenceTable({list[0].name, &list[0].simulated->run->result}, {list[static_cast<std::size_t>(row)].name, &list[static_cast<std::size_t>(row)].simulated->run->result}));
+  });
+  connect(bar_->startButton(), &QPushButton::clicked, this, &ComparePanel::explain);
+  connect(changes_, &TableView::rowOpened, this, [this](int row) {
+    if (!explanation_ || row < 0 || static_cast<std::size_t>(row) >= explanation_->changes.size()) return;
+    const scenario::Variant& v = explanation_->changes[static_cast<std::size_t>(row)].variant;
+    Q_EMIT openSettings(v.settings, tr("try %1").arg(QString::fromStdString(v.name)));
+  });
+  changes_->setTable({.title = tr("Try changes simulates every change worth trying; Return on a row makes it."), .columns = {}, .numeric = {}, .rows = {}});
+  refresh();
+}
+
+void ComparePanel::present(const std::shared_ptr<const Simulated>& s) {
+  Panel::present(s);
+  refresh();
+}
+
+void ComparePanel::addCurrent(const QString& given) {
+  if (!simulated() || !simulated()->run) return;
+  QString name = given;
+  if (name.isEmpty()) name = tr("%1: %2").arg(kept_.size() + 1).arg(QString::fromStdString(scenario::plan_text(simulated()->scenario.plan)).section(QLatin1Char(';'), 0, 0));
+  kept_.push_back({name, simulated()});
+  refresh();
+}
+
+void ComparePanel::removeCurrent() {
+  const int row = variants_->currentRow();
+  if (row < 0 || static_cast<std::size_t>(row) >= kept_.size()) return;
+  kept_.erase(kept_.begin() + row);
+  refresh();
+}
+
+std::vector<ComparePanel::Variant> ComparePanel::all() const {
+  std::vector<Variant> list = kept_;
+  const bool kept = !kept_.empty() && std::any_of(kept_.begin(), kept_.end(), [this](const Variant& v) { return v.simulated == simulated(); });
+  if (simulated() && simulated()->run && !kept) list.push_back({tr("now in the editor"), simulated()});
+  return list;
+}
+
+void ComparePanel::refresh() {
+  const auto list = all();
+  std::vector<NamedResult> results;
+  std::vector<std::pair<QString, std::shared_ptr<const TimelineData>>> lanes;
+  Chart curves{.kind = ChartKind::lines, .title = tr("Allocated memory of the fullest recorded rank"), .xTitle = tr("time in the step"), .yTitle = tr("bytes on one GPU"), .empty = tr("Nothing simulated yet."), .series = {}, .categories = {}, .xText = timeText, .yText = bytesText};
+  curves.unitY = 1073741824.0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const scenario::Run& run = *list[i].simulated->run;
+    results.push_back({list[i].name, &run.result});
+    lanes.emplace_back(list[i].name, list[i].simulated->timeline);
+    std::uint32_t fullest = 0;
+    double most = -1.0;
+    for (const Lane& lane : list[i].simulated->timeline->lanes) {
+      const double reserved = run.lowered.memory.at(run.simulation.workload.ranks.at(lane.rank).program.value).reserved.value();
+      if (reserved > most) most = reserved, fullest = lane.rank;
+    }
+    if (most < 0.0) continue;
+    ChartSeries s{.name = list[i].name, .color = static_cast<int>(i), .points = {}, .tips = {}, .marker = static_cast<int>(i), .step = true};
+    for (const auto& at : scenario::thinned(scenario::memory_curve(run.simulation, run.lowered.memory.at(run.simulation.workload.ranks.at(fullest).program.value), fullest), 800)) {
+      double sum = 0.0;
+      for (const Bytes b : at.by_class) sum += b.value();
+      s.points.emplace_back(at.time.value(), sum);
+    }
+    curves.series.push_back(std::move(s));
+  }
+  bars_->setChart(breakdownChart(results));
+  memory_->setChart(memoryBars(results));
+  curves_->setChart(std::move(curves));
+  timelines_->setData(list.size() > 1 ? side_by_side(lanes) : nullptr);
+  if (results.empty()) {
+    variants_->setTable({.title = tr("Simulate a scenario, keep it, change one thing, and compare."), .columns = {}, .numeric = {}, .rows = {}});
+    difference_->setTable({.title = tr("Keep a variant and change something to see the difference."), .columns = {}, .numeric = {}, .rows = {}});
+    return;
+  }
+  variants_->setTable(compareTable(results));
+  difference_->setTable(results.size() > 1 ? differenceTable(results.front(), results.back()) : Table{.title = tr("Keep this variant (Ctrl+D) and change something to see the difference."), .columns = {}, .numeric = {}, .rows = {}});
+}
+
+void ComparePanel::explain() {
+  const std::string text = document_.text(), name = document_.name().toStdString(), folder = document_.folder().toStdString();
+  scenario::InputCache& cache = cache_;
+  job_.start<std::variant<scenario::Explanation, std::vector<plan::Violation>>>(
+      [text, name, folder, &cache](JobControl& control) {
+        control.progress(0.05, 1.0, "simulating every change worth trying");
+        scenario::Scenario s = scenario::scenario_from_text(text, name, folder);
+        if (s.engine.name == scenario::EngineName::simgrid) throw InputError({.file = name, .where = "$.engine.name", .found = "simgrid", .expected = "fast, which changes are tried with", .hint = "Set engine to fast"});
+        return scenario::explain(s, cache, cli::run_engine, std::max(1U, std::thread::hardware_concurrency()));
+      },
+      [this](std::variant<scenario::Explanation, std::vector<plan::Violation>> outcome) {
+        if (auto* e = std::get_if<scenario::Explanation>(&outcome)) {
+          explanation_ = std::move(*e);
+          changes_->setTable(gui::changesTable(*explanation_));
+          bar_->say(tr("%1 changes simulated").arg(explanation_->changes.size()));
+          pages_->setCurrentWidget(changes_);
+        } else {
+          bar_->say(tr("this plan cannot run: there is nothing to improve on"));
+        }
+      });
+}
+
+}  // namespace sgsim::gui

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <QLabel>
+#include <QMap>
+#include <QPlainTextEdit>
+#include <QTabWidget>
+#include <QTimer>
+#include <QWidget>
+#include <vector>
+
+#include "gui/models/fields.h"
+#include "gui/session/document.h"
+
+namespace sgsim::gui {
+
+/// The fields of a scenario. What the file leaves out shows its default in grey; a wrong value is marked where it stands.
+class EditorView : public QWidget {
+  Q_OBJECT
+ public:
+  explicit EditorView(ScenarioDocument& document, QWidget* parent = nullptr);
+  /// The widget that edits a field, by its path; nothing for an unknown one.
+  [[nodiscard]] QWidget* fieldWidget(const QString& path) const;
+  /// What is said under a field; empty: it is sound.
+  [[nodiscard]] QString fieldError(const QString& path) const;
+  [[nodiscard]] QString banner() const { return banner_->isHidden() ? QString() : banner_->text(); }
+  /// Rules of plan legality that the last simulation found broken.
+  void showViolations(const std::vector<plan::Violation>& violations);
+  void refresh();
+  [[nodiscard]] QPlainTextEdit* textEditor() const { return text_; }
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  struct Row {
+    Field field;
+    QWidget* widget = nullptr;
+    QLabel* error = nullptr;
+  };
+  QWidget* makeWidget(const Field& field);
+  void mark(const QString& path, const QString& why);
+  void edited(const Field& field, const QString& text);
+  void browse(const Field& field);
+  void step(const Row& row, int by);
+  void applyText();
+
+  ScenarioDocument& document_;
+  std::vector<Row> rows_;
+  QMap<QString, std::size_t> by_path_;
+  QLabel* banner_;
+  QPlainTextEdit* text_;
+  QLabel* text_error_;
+  bool refreshing_ = false;
+};
+
+}  // namespace sgsim::gui

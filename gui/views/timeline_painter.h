@@ -1,0 +1,37 @@
+#pragma once
+
+#include <QFont>
+#include <QHash>
+#include <QImage>
+#include <vector>
+
+#include "gui/models/theme.h"
+#include "gui/models/timeline_geometry.h"
+
+namespace sgsim::gui {
+
+/// Paints the rows of a timeline into an image, pixel by pixel: each pixel has the mean colour of the tasks inside it, so that
+/// a million tasks show as what they are, and paint in milliseconds.
+class TimelinePainter {
+ public:
+  /// `ratio`: device pixels a logical pixel. Paints rows only; axis, headings and marks are drawn over it.
+  void paint(QImage& image, const TimelineData& data, const std::vector<RowPlace>& places, const TimelineGeometry& geometry, const Theme& theme,
+             const QFont& font, double ratio);
+
+ private:
+  void paintRow(QImage& image, const Row& row, const RowPlace& place, const TimelineGeometry& geometry, double ratio);
+  void paintLabels(QImage& image, const TimelineData& data, const std::vector<RowPlace>& places, const TimelineGeometry& geometry, const Theme& theme,
+                   const QFont& font, double ratio);
+  const QImage& label(const TimelineData& data, std::uint32_t name, const QColor& color, const QFont& font, double ratio);
+
+  std::vector<std::array<float, 4>> mixed_;
+  std::vector<QRgb> line_;
+  Paints paints_{};
+  float back_[3] = {};
+  QHash<quint64, QImage> labels_;
+  const TimelineData* labels_of_ = nullptr;
+  QFont labels_font_;
+  double labels_ratio_ = 0.0;
+};
+
+}  // namespace sgsim::gui

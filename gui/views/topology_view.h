@@ -1,0 +1,88 @@
+#pragma once
+
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QPushButton>
+#include <optional>
+
+#include "gui/models/theme.h"
+#include "gui/models/topology_data.h"
+#include "gui/session/document.h"
+#include "gui/views/result_panels.h"
+
+namespace sgsim::gui {
+
+/// A place of the cluster: a GPU or a network port of a node.
+struct TopologyPlace {
+  bool nic = false;
+  int node = 0, index = 0;
+  bool operator==(const TopologyPlace&) const = default;
+};
+
+/// Switches over leaf groups over nodes with their GPUs and ports, coloured by use. Hover for numbers, click or arrow keys to
+/// select.
+class TopologyView : public QWidget {
+  Q_OBJECT
+ public:
+  explicit TopologyView(QWidget* parent = nullptr);
+  void setData(TopologyData data);
+  void setUsage(Usage usage);
+  [[nodiscard]] const TopologyData& data() const { return data_; }
+  [[nodiscard]] std::optional<TopologyPlace> selected() const { return selected_; }
+  void select(std::optional<TopologyPlace> place);
+  [[nodiscard]] QRectF rectOf(TopologyPlace place) const;
+  [[nodiscard]] QString textOf(TopologyPlace place) const;
+  void paintInto(QPainter& painter, const QSize& size);
+  [[nodiscard]] QSize minimumSizeHint() const override { return {300, 240}; }
+
+ Q_SIGNALS:
+  void selectionChanged();
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+  void resizeEvent(QResizeEvent*) override { layoutNodes(size()); }
+  void mousePressEvent(QMouseEvent* event) override;
+  bool event(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+
+ private:
+  void layoutNodes(const QSize& size);
+  void paintNode(QPainter& painter, int node, const Theme& theme);
+  [[nodiscard]] std::optional<TopologyPlace> hit(const QPointF& at) const;
+  [[nodiscard]] int group(int node) const;
+
+  TopologyData data_;
+  Usage usage_ = Usage::compute;
+  std::vector<QRectF> nodes_, groups_;
+  QRectF spine_;
+  std::optional<TopologyPlace> selected_;
+};
+
+/// The topology with what marks something slow: the fault goes into the scenario, as an edit like any other.
+class TopologyPanel : public Panel {
+  Q_OBJECT
+ public:
+  explicit TopologyPanel(ScenarioDocument& document, QWidget* parent = nullptr);
+  void present(const std::shared_ptr<const Simulated>& simulated) override;
+  [[nodiscard]] std::vector<TableView*> tables() const override { return {faults_}; }
+  [[nodiscard]] TopologyView* view() const { return view_; }
+  [[nodiscard]] QComboBox* kind() const { return kind_; }
+  [[nodiscard]] QPushButton* markButton() const { return mark_; }
+  [[nodiscard]] QDoubleSpinBox* factor() const { return factor_; }
+  [[nodiscard]] QPushButton* clearButton() const { return clear_; }
+
+ private:
+  void mark();
+  void clear();
+  void refresh();
+  void selectionChanged();
+  ScenarioDocument& document_;
+  TopologyView* view_;
+  QComboBox *usage_, *kind_;
+  QDoubleSpinBox* factor_;
+  QPushButton *mark_, *clear_;
+  TableView* faults_;
+  QLabel* about_;
+};
+
+}  // namespace sgsim::gui

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <QDoubleSpinBox>
+#include <QListWidget>
+#include <QProgressBar>
+#include <QTabWidget>
+
+#include "gui/session/document.h"
+#include "gui/session/search_job.h"
+#include "gui/views/result_panels.h"
+#include "sim/check/row.h"
+#include "sim/scenario/explain.h"
+#include "sim/scenario/sweep/sweep.h"
+
+namespace sgsim::gui {
+
+/// Progress, time left and a cancel button of a job.
+class JobBar : public QWidget {
+  Q_OBJECT
+ public:
+  JobBar(Job& job, const QString& start, QWidget* parent = nullptr);
+  [[nodiscard]] QPushButton* startButton() const { return start_; }
+  [[nodiscard]] QPushButton* cancelButton() const { return cancel_; }
+  [[nodiscard]] QString said() const { return label_->text(); }
+  void say(const QString& text) { label_->setText(text); }
+
+ private:
+  QPushButton *start_, *cancel_;
+  QProgressBar* bar_;
+  QLabel* label_;
+};
+
+/// A page with work of its own.
+class WorkPanel : public Panel {
+  Q_OBJECT
+ public:
+  WorkPanel(ScenarioDocument& document, scenario::InputCache& cache, const QString& job, QWidget* parent);
+  void stop() override { job_.cancel(); }
+  [[nodiscard]] Job& job() { return job_; }
+
+ Q_SIGNALS:
+  void failed(const QString& title, const sgsim::gui::Failure& failure);
+  /// A person asks for the scenario with these settings.
+  void openSettings(const std::vector<sgsim::scenario::Setting>& settings, const QString& what);
+
+ protected:
+  ScenarioDocument& document_;
+  scenario::InputCache& cache_;
+  Job job_;
+};
+
+/// Variants side by side, and what changes would help.
+class ComparePanel : public WorkPanel {
+  Q_OBJECT
+ public:
+  ComparePanel(ScenarioDocument& document, scenario::InputCache& cache, QWidget* parent = nullptr);
+  void present(const std::shared_ptr<const Simulated>& simulated) override;
+  [[nodiscard]] std::vector<ChartView*> charts() const override { return {bars_, memory_, curves_}; }
+  [[nodiscard]] std::vector<TableView*> tables() const override { return {variants_, difference_, changes_}; }
+  void addCurrent(const QString& name = {});
+  void removeCurrent();
+  [[nodiscard]] std::size_t variants() const { return kept_.size(); }
+  [[nodiscard]] TableView* variantTable() const { return variants_; }
+  [[nodiscard]] TableView* changesTable() const { return changes_; }
+  [[nodiscard]] QTabWidget* pages() const { return pages_; }
+  void explain();
+
+ private:
+  struct Variant {
+    QString name;
+    std::shared_ptr<const Simulated> simulated;
+  };
+  void refresh();
+  [[nodiscard]] std::vector<Variant> all() const;
+  std::vector<Variant> kept_;
+  std::optional<scenario::Explanation> explanation_;
+  TableView *variants_, *difference_, *changes_;
+  ChartView *bars_, *memory_, *curves_;
+  TimelineView* timelines_;
+  QTabWidget* pages_;
+  JobBar* bar_;
+};
+
+/// One or two fields over values, as line charts.
+class SweepPanel : public WorkPanel {
+  Q_OBJECT
+ public:
+  SweepPanel(ScenarioDocument& document, scenario::InputCache& cache, QWidget* parent = nullptr);
+  [[nodiscard]] std::vector<ChartView*> charts() const override { return {chart_}; }
+  [[nodiscard]] std::vector<TableView*> tables() const override { return {table_}; }
+  /// Reads a sweep file and runs it. Throws InputError.
+  void openFile(const QString& path);
+  void run();
+  [[nodiscard]] QComboBox* path(int axis) const { return paths_[axis]; }
+  [[nodiscard]] QLineEdit* values(int axis) const { return values_[axis]; }
+  [[nodiscard]] QComboBox* figure() const { return figure_; }
+  [[nodiscard]] JobBar* bar() const { return bar_; }
+
+ private:
+  struct Point {
+    std::vector<std::string> values;   // by axis, as shown
+    std::vector<scenario::Setting> settings;
+    std::optional<double> figures[6];
+    std::string reason;
+  };
+  struct Axis {
+    std::string name;
+    std::vector<std::string> paths;
+    std::vector<std::vector<std::string>> values;
+  };
+  void start(std::vector<Axis> axes, std::vector<scenario::Setting> always, std::string text, std::string folder);
+  void draw();
+  QComboBox* paths_[2];
+  QLineEdit* values_[2];
+  QComboBox* figure_;
+  ChartView* chart_;
+  TableView* table_;
+  JobBar* bar_;
+  std::vector<Axis> axes_;
+  std::vector<Point> points_;
+};
+
+/// The search for plans: table, Pareto scatter, why plans fell out.
+class SearchPanel : public WorkPanel {
+  Q_OBJECT
+ public:
+  SearchPanel(ScenarioDocument& document, scenario::InputCache& cache, QWidget* parent = nullptr);
+  [[nodiscard]] std::vector<ChartView*> charts() const override { return {scatter_}; }
+  [[nodiscard]] std::vector<TableView*> tables() const override { return {plans_, fell_out_}; }
+  [[nodiscard]] JobBar* bar() const { return bar_; }
+  [[nodiscard]] TableView* plansTable() const { return plans_; }
+  void run();
+  void showPlans(FoundPlans plans);
+
+ private:
+  void open(int row);
+  void draw();
+  QComboBox *objective_, *axis_;
+  QDoubleSpinBox* price_;
+  ChartView* scatter_;
+  TableView *plans_, *fell_out_;
+  JobBar* bar_;
+  FoundPlans found_;
+};
+
+/// Predicted against measured: the rows of `sgsim check`.
+class FidelityPanel : public WorkPanel {
+  Q_OBJECT
+ public:
+  FidelityPanel(ScenarioDocument& document, scenario::InputCache& cache, QWidget* parent = nullptr);
+  [[nodiscard]] std::vector<ChartView*> charts() const override { return {scatter_}; }
+  [[nodiscard]] std::vector<TableView*> tables() const override { return {summary_, rows_, why_}; }
+  void openFiles(const QStringList& records);
+  [[nodiscard]] JobBar* bar() const { return bar_; }
+  [[nodiscard]] TableView* rowsTable() const { return rows_; }
+  [[nodiscard]] TableView* whyTable() const { return why_; }
+
+ private:
+  void draw();
+  void explainRow(int row);
+  ChartView* scatter_;
+  TableView *summary_, *rows_, *why_;
+  QLabel* about_;
+  JobBar* bar_;
+  QComboBox* what_;
+  std::vector<check::Row> results_;
+  std::vector<std::vector<int>> point_rows_;
+};
+
+}  // namespace sgsim::gui

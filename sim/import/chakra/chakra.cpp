@@ -1,0 +1,292 @@
+#include "sim/import/chakra/chakra.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "sim/core/error.h"
+#include "sim/core/protobuf_wire.h"
+#include "sim/core/text_file.h"
+#include "sim/import/chakra/document.h"
+#include "sim/import/kineto/communication.h"
+#include "sim/import/order/order.h"
+
+namespace sgsim::import::chakra {
+namespace {
+
+constexpr std::uint64_t kLongestMicros = std::uint64_t{1} << 52;
+
+/// "dir/x.12.et" -> 12: the number before the last dots.
+std::int32_t rank_of_name(std::string_view path) {
+  std::string_view name = path.substr(path.find_last_of('/') == std::string_view::npos ? 0 : path.find_last_of('/') + 1);
+  for (const std::string_view ending : {".gz", ".et", ".json"}) {
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  }
+  std::size_t begin = name.size();
+  while (begin > 0 && name[begin - 1] >= '0' && name[begin - 1] <= '9') --begin;
+  if (begin == name.size() || name.size() - begin > 7) return -1;
+  return static_cast<std::int32_t>(std::stol(std::string(name.substr(begin))));
+}
+
+class Builder {
+ public:
+  Builder(const Document& document, trace::ImportedRun& run) : document_(document), run_(run), rank_(run.ranks.emplace_back()) {
+    rank_.file = document.file;
+    rank_.rank = rank_of_name(document.file);
+    if (rank_.rank >= 0) count("rank_from_name", Severity::warning, fmt::format("{} is rank {}", document.file, rank_.rank));
+  }
+
+  void build() {
+    index_nodes();
+    check_cycles();
+    for (const std::uint32_t i : order_) add_node(document_.nodes[i], i);
+    add_edges();
+    add_sequences();
+  }
+
+ private:
+  void count(std::string_view what, Severity severity, std::string_view example) { run_.report.add(fmt::format("import.chakra.{}", what), severity, example); }
+
+  void index_nodes() {
+    for (std::uint32_t i = 0; i < document_.nodes.size(); ++i) {
+      if (!index_.emplace(document_.nodes[i].id, i).second) count("repeated_id", Severity::error, fmt::format("a second node {}; dependencies go to the first", document_.nodes[i].id));
+    }
+    timed_ = std::any_of(document_.nodes.begin(), document_.nodes.end(), [](const Node& node) { return node.start_us > 0; });
+    if (!timed_) count("no_start_times", Severity::warning, document_.file);
+  }
+
+  void check_cycles() {
+    Pairs pairs;
+    for (std::uint32_t i = 0; i < document_.nodes.size(); ++i) {
+      for (const auto* list : {&document_.nodes[i].control, &document_.nodes[i].data}) {
+        for (const std::uint64_t id : *list) {
+          const auto found = index_.find(id);
+          if (found != index_.end() && found->second != i) pairs.emplace_back(found->second, i);
+          if (found == index_.end()) count("dependency_absent", Severity::error, fmt::format("node {} depends on {}, which is not in the file", document_.nodes[i].id, id));
+          if (found != index_.end() && found->second == i) count("dependency_on_itself", Severity::error, fmt::format("node {}", id));
+        }
+      }
+    }
+    Order order = order_of(static_cast<std::uint32_t>(document_.nodes.size()), pairs);
+    if (!order.cycle.empty()) {
+      std::vector<std::string> names;
+      for (const std::uint32_t i : order.cycle) names.push_back(fmt::format("{} \"{}\"", document_.nodes[i].id, document_.nodes[i].name));
+      throw InputError({.file = document_.file, .where = "", .found = fmt::format("a cycle of {} nodes: {}", names.size(), cycle_text(names)), .expected = "dependencies without cycles", .hint = ""});
+    }
+    order_ = std::move(order.order);
+    if (!timed_) return;
+    std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) { return document_.nodes[a].start_us < document_.nodes[b].start_us; });
+  }
+
+  trace::Nanoseconds start_of(const Node& node) {
+    if (!timed_ || node.start_us > kLongestMicros) return trace::kNoTime;
+    return static_cast<trace::Nanoseconds>(node.start_us * 1000);
+  }
+  /// Whole microseconds; our own files carry the exact time beside it.
+  trace::Nanoseconds duration_of(const Node& node) {
+    if (const auto exact = node.integer("duration_ns"); exact && *exact >= 0) return *exact;
+    if (node.duration_us <= kLongestMicros) return static_cast<trace::Nanoseconds>(node.duration_us * 1000);
+    count("overflowing_duration", Severity::warning, fmt::format("node {}: {} us taken as 0", node.id, node.duration_us));
+    return 0;
+  }
+
+  static bool communicates(const Node& node) { return node.type == NodeType::collective || node.type == NodeType::send || node.type == NodeType::receive; }
+
+  void add_node(const Node& node, std::uint32_t i) {
+    place_.resize(document_.nodes.size());
+    if (node.type == NodeType::metadata || node.type == NodeType::invalid) {
+      count(node.type == NodeType::metadata ? "metadata_node" : "unknown_type", node.type == NodeType::metadata ? Severity::info : Severity::error, node.name);
+      return;
+    }
+    // Files made by hand for a simulator have no such attribute: their nodes are the device's.
+    if (node.flag("is_cpu_op").value_or(false)) {
+      add_host_op(node, i);
+    } else {
+      add_device_op(node, i);
+    }
+  }
+
+  void add_host_op(const Node& node, std::uint32_t i) {
+    trace::HostOp op;
+    op.start = start_of(node);
+    op.duration = duration_of(node);
+    op.id = static_cast<std::int64_t>(node.id);
+    op.name = run_.strings.intern(node.name);
+    op.shapes = run_.strings.intern(node.shapes);
+    op.thread = thread(node.integer("tid").value_or(0));
+    place_[i] = {trace::NodeTable::ops, static_cast<std::uint32_t>(rank_.ops.size())};
+    rank_.ops.push_back(op);
+    count(communicates(node) ? "host_communication" : "host_op", Severity::info, node.name);
+  }
+
+  void add_device_op(const Node& node, std::uint32_t i) {
+    trace::DeviceOp op;
+    op.start = start_of(node);
+    op.duration = duration_of(node);
+    op.correlation = static_cast<std::int64_t>(node.id);
+    op.name = run_.strings.intern(node.name);
+    const bool memory = node.type == NodeType::memory_load || node.type == NodeType::memory_store;
+    op.kind = memory ? trace::DeviceKind::copy : trace::DeviceKind::kernel;
+    op.bytes = memory ? static_cast<double>(std::max<std::int64_t>(0, node.integer("tensor_size").value_or(0))) : 0.0;
+    op.stream = stream(node);
+    place_[i] = {trace::NodeTable::device_ops, static_cast<std::uint32_t>(rank_.device_ops.size())};
+    if (communicates(node)) {
+      op.collective = static_cast<std::uint32_t>(rank_.collectives.size());
+      add_collective(node, place_[i]->index);
+    } else {
+      count(memory ? "memory" : "compute", Severity::info, node.name);
+    }
+    rank_.device_ops.push_back(op);
+  }
+
+  void add_collective(const Node& node, std::uint32_t device_op) {
+    trace::Collective collective;
+    const auto type = node.integer("comm_type");
+    collective.kind = node.type == NodeType::send ? trace::CommKind::send : node.type == NodeType::receive ? trace::CommKind::receive : type ? kind_of_type(*type) : kineto::comm_kind(node.name);
+    if (node.type == NodeType::collective && !type) count("kind_from_name", Severity::warning, node.name);
+    collective.name = run_.strings.intern(node.name);
+    const auto size = node.integer("comm_size");
+    collective.bytes = size && *size >= 0 ? static_cast<double>(*size) : -1.0;
+    if (collective.bytes < 0) count("size_absent", Severity::warning, node.name);
+    if (collective.bytes == 0) count("zero_size", Severity::warning, node.name);
+    const auto peer = node.integer(node.type == NodeType::send ? "comm_dst" : "comm_src");
+    if (peer && node.type != NodeType::collective) collective.peer = static_cast<std::int32_t>(std::clamp<std::int64_t>(*peer, -1, 1 << 30));
+    collective.group = group(node.text("pg_name"));
+    collective.device_op = device_op;
+    count(std::string("collective_") + trace::name_of(collective.kind), Severity::info, node.name);
+    rank_.collectives.push_back(collective);
+  }
+
+  std::uint32_t group(const std::string& name) {
+    for (std::uint32_t g = 0; g < run_.groups.size(); ++g) {
+      if (run_.strings.at(run_.groups[g].name) == name) return g;
+    }
+    run_.groups.push_back({.name = run_.strings.intern(name), .description = run_.strings.intern(name.empty() ? "all ranks" : ""), .ranks = {}, .size = 0});
+    return static_cast<std::uint32_t>(run_.groups.size() - 1);
+  }
+
+  std::uint32_t thread(std::int64_t tid) {
+    const auto [found, added] = threads_.try_emplace(tid, static_cast<std::uint32_t>(rank_.threads.size()));
+    if (added) rank_.threads.push_back({.process = 0, .thread = run_.strings.intern(std::to_string(tid)), .name = 0});
+    return found->second;
+  }
+
+  /// GPU operators of linked traces carry their stream as "stream" or "tid"; without, communication has a stream of its own.
+  std::uint32_t stream(const Node& node) {
+    const std::int64_t id = node.integer("stream").value_or(node.integer("tid").value_or(communicates(node) ? 1 : 0));
+    const auto [found, added] = streams_.try_emplace(id, static_cast<std::uint32_t>(rank_.streams.size()));
+    if (added) rank_.streams.push_back({.device = 0, .stream = id, .name = 0});
+    return found->second;
+  }
+
+  void add_edges() {
+    for (std::uint32_t i = 0; i < document_.nodes.size(); ++i) {
+      for (const bool data : {false, true}) {
+        for (const std::uint64_t id : data ? document_.nodes[i].data : document_.nodes[i].control) {
+          const auto found = index_.find(id);
+          if (found == index_.end() || found->second == i || !place_[i] || !place_[found->second]) continue;
+          rank_.edges.push_back({.from = *place_[found->second], .to = *place_[i], .data = data});
+          count(data ? "data_edge" : "control_edge", Severity::info, document_.nodes[i].name);
+        }
+      }
+    }
+  }
+
+  void add_sequences() {
+    std::map<std::uint32_t, std::uint32_t> next;
+    for (trace::Collective& collective : rank_.collectives) collective.sequence = next[collective.group]++;
+  }
+
+  const Document& document_;
+  trace::ImportedRun& run_;
+  trace::RankTrace& rank_;
+  std::unordered_map<std::uint64_t, std::uint32_t> index_;
+  std::unordered_map<std::int64_t, std::uint32_t> threads_, streams_;
+  std::vector<std::uint32_t> order_;
+  std::vector<std::optional<trace::Node>> place_;
+  bool timed_ = false;
+};
+
+bool is_json(std::string_view bytes) {
+  const std::size_t begin = bytes.find_first_not_of(" \t\r\n");
+  return begin != std::string_view::npos && (bytes[begin] == '{' || bytes[begin] == '[') && bytes.find('"') != std::string_view::npos;
+}
+
+void add_rank(std::string_view bytes, const std::string& file, trace::ImportedRun& run) {
+  const Document document = is_json(bytes) && !bytes.empty() ? parse_json_form(bytes, file, run.report) : parse_protobuf(bytes, file, run.report);
+  Builder(document, run).build();
+}
+
+Imported read(const std::vector<std::string>& paths, const Progress& progress) {
+  trace::ImportedRun run;
+  run.format = "chakra";
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    add_rank(read_text_file(paths[i]), paths[i], run);
+    if (progress) progress(i + 1, paths.size());
+  }
+  std::stable_sort(run.ranks.begin(), run.ranks.end(), [](const trace::RankTrace& a, const trace::RankTrace& b) { return static_cast<std::uint32_t>(a.rank) < static_cast<std::uint32_t>(b.rank); });
+  return run;
+}
+
+/// The first message of a stream: its length, then fields that GlobalMetadata or a node have.
+int confidence(const FileHead& head) {
+  std::string_view bytes = head.bytes;
+  if (is_json(bytes)) {
+    const std::string_view start = bytes.substr(0, 4000);
+    const bool nodes = start.find("\"workload_graph\"") != std::string_view::npos || start.find("\"ctrlDeps\"") != std::string_view::npos || start.find("_NODE\"") != std::string_view::npos || start.find("\"durationMicros\"") != std::string_view::npos;
+    return nodes && start.find("\"traceEvents\"") == std::string_view::npos ? 90 : 0;
+  }
+  std::uint64_t length = 0;
+  if (!protobuf::take_varint(bytes, length) || length < 2 || (head.whole && length > bytes.size())) return 0;
+  const bool cut = length > bytes.size();
+  protobuf::Message message(bytes.substr(0, length));
+  int fields = 0;
+  while (const auto field = message.next()) {
+    if (field->number > 10) return 0;
+    ++fields;
+  }
+  if (message.damaged() && !cut) return 0;
+  return fields > 0 ? 60 : 0;
+}
+
+}  // namespace
+
+trace::CommKind kind_of_type(std::int64_t comm_type) {
+  using trace::CommKind;
+  switch (comm_type) {
+    case 0: return CommKind::all_reduce;
+    case 1: return CommKind::reduce;
+    case 2: return CommKind::all_gather;
+    case 5: return CommKind::broadcast;
+    case 6: return CommKind::all_to_all;
+    case 7: case 8: return CommKind::reduce_scatter;
+    case 9: return CommKind::barrier;
+    default: return CommKind::other;  // gather, scatter
+  }
+}
+
+std::int64_t type_of_kind(trace::CommKind kind) {
+  using trace::CommKind;
+  switch (kind) {
+    case CommKind::all_reduce: return 0;
+    case CommKind::reduce: return 1;
+    case CommKind::all_gather: return 2;
+    case CommKind::broadcast: return 5;
+    case CommKind::all_to_all: return 6;
+    case CommKind::reduce_scatter: return 7;
+    case CommKind::barrier: return 9;
+    default: return -1;
+  }
+}
+
+trace::ImportedRun parse(std::string_view bytes, const std::string& file) {
+  trace::ImportedRun run;
+  run.format = "chakra";
+  add_rank(bytes, file, run);
+  return run;
+}
+
+Format format() { return {.name = "chakra", .description = "Chakra execution trace (protobuf or JSON), a rank a file", .confidence = confidence, .read = read}; }
+
+}  // namespace sgsim::import::chakra

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/import/format.h"
+
+namespace sgsim::import::pytorch_et {
+
+/// PyTorch execution traces (ExecutionTraceObserver), schemas 1.0.1 to 1.1.1.
+[[nodiscard]] Format format();
+
+/// One rank: every node an operator without times, in the order in which they began; an edge from each node to its children
+/// (control) and from the last leaf that wrote a tensor to each leaf that reads it (data); collectives with their sizes and
+/// groups. The file does not say its rank. Throws InputError.
+[[nodiscard]] trace::ImportedRun parse(std::string_view json, const std::string& file);
+
+/// Adds what the execution trace of the same process knows to a profiler trace: sizes, types and groups of collectives,
+/// shapes of operators, data edges. Ranks are paired by process id, operators by the order of their names; times stay the
+/// profiler's. Counted in the report of `run` ("import.pytorch_et.merged_*"); a rank without partner is left as it is.
+void merge(trace::ImportedRun& run, const trace::ImportedRun& execution);
+
+}  // namespace sgsim::import::pytorch_et
