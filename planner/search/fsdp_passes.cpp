@@ -67,10 +67,15 @@ void Passes::price(const UnitPart& unit) {
   const double parameter = unit.elements * graph::size_of(types.parameter), raw = unit.elements * graph::size_of(types.raw_gradient);
   const double gradient = unit.elements * graph::size_of(types.gradient);
   const bool hybrid = s_.plan.sharding == plan::Sharding::hybrid, copies = s_.training.stack.fsdp_copy_kernels;
-  const cluster::GroupShape& group = hybrid ? s_.shard : s_.data;
+  const auto over = [&](graph::CollectiveOp op, double elements, graph::DType dtype, const cluster::GroupShape& group) {
+    return elements > 0.0 && group.ranks > 1 ? s_.costs.collective(op, Bytes(elements * graph::size_of(dtype)), group).time().value() : 0.0;
+  };
+  const auto both = [&](graph::CollectiveOp op, graph::DType dtype) {
+    return over(op, unit.elements - unit.expert, dtype, hybrid ? s_.shard : s_.data) + over(op, unit.expert, dtype, s_.plan.ep > 1 ? s_.expert_data : hybrid ? s_.shard : s_.data);
+  };
   UnitTimes t;
-  t.gather = s_.costs.collective(graph::CollectiveOp::all_gather, Bytes(parameter), group).time().value();
-  t.reduce = s_.costs.collective(graph::CollectiveOp::reduce_scatter, Bytes(gradient), group).time().value();
+  t.gather = both(graph::CollectiveOp::all_gather, types.parameter);
+  t.reduce = both(graph::CollectiveOp::reduce_scatter, types.gradient);
   if (hybrid) t.replicate = s_.costs.collective(graph::CollectiveOp::all_reduce, Bytes(gradient / s_.shards), s_.replicate).time().value();
   if (copies) t.copy_out = copy(parameter, parameter);
   if (copies || types.raw_gradient != types.gradient) t.copy_in = copy(raw, gradient);
@@ -187,6 +192,7 @@ std::vector<UnitPart> units_of(const LayerCosts& costs, const ChunkKind& kind, i
       unit = &layers.back();
     }
     unit->elements += segment.dense + segment.expert;
+    unit->expert += segment.expert;
     unit->tensors += segment.tensors;
   }
   std::vector<UnitPart> units;

@@ -10,7 +10,7 @@ namespace sgsim::search {
 
 /// Parameters gathered together: elements, and the positions whose kernels need them (root: none, it is there all the time).
 struct UnitPart {
-  double elements = 0.0;
+  double elements = 0.0, expert = 0.0;   // all; of experts, which are gathered over the ranks that hold the same ones
   int tensors = 0;
   std::size_t first = 0, last = 0;
   bool root = false;

@@ -25,7 +25,7 @@ constexpr double kMemoryDoubt = 0.05;
 constexpr int kExactALayout = 3;
 // Leaders are simulated in groups of this many, whatever the number of threads, so that the same ones are.
 constexpr std::size_t kWave = 8;
-constexpr std::size_t kMostFront = 64;
+constexpr std::size_t kMostFront = 160;  // plans simulated for the Pareto front at most
 
 class Search {
  public:
@@ -219,16 +219,19 @@ void Search::rank() {
       of_point.push_back(i);
     }
   };
-  // Estimates that make the front are simulated, and the front drawn again.
-  collect();
-  std::vector<std::size_t> members = pareto_front(points);
-  std::vector<std::size_t> unknown;
-  for (const std::size_t m : members) {
-    if (!fit_[of_point[m]].exact && unknown.size() < kMostFront) unknown.push_back(of_point[m]);
+  // Estimates that make the front are simulated, and the front drawn again, until it holds simulated plans only or enough were simulated.
+  std::vector<std::size_t> members;
+  for (std::size_t budget = kMostFront;;) {
+    collect();
+    members = pareto_front(points);
+    std::vector<std::size_t> unknown;
+    for (const std::size_t m : members) {
+      if (!fit_[of_point[m]].exact && unknown.size() < std::min(budget, kWave)) unknown.push_back(of_point[m]);
+    }
+    if (unknown.empty() || stop()) break;
+    budget -= unknown.size();
+    simulate(unknown);
   }
-  if (!stop()) simulate(unknown);
-  collect();
-  members = pareto_front(points);
   std::vector<bool> shown(fit_.size(), false);
   for (const std::size_t m : members) {
     result_.front.push_back(fit_[of_point[m]]);

@@ -39,6 +39,7 @@ graph::CollectiveOp reduction_op(const StateSetting& s) {
 }
 
 double reduction_time(const StateSetting& s, const BucketPart& bucket) {
+  if (bucket.expert && s.expert_data.ranks <= 1) return 0.0;  // no other rank holds these experts
   const Bytes bytes(bucket.elements * graph::size_of(s.types.gradient));
   return s.costs.collective(reduction_op(s), bytes, bucket.expert ? s.expert_data : s.data).time().value();
 }
@@ -116,6 +117,7 @@ std::vector<BucketPart> buckets_of(const StateSetting& s, const LayerCosts& cost
 double gather_time(const StateSetting& s, const LayerCosts& costs, const ChunkKind& kind) {
   double total = 0.0;
   for (const BucketPart& bucket : buckets_of(s, costs, kind)) {
+    if (bucket.expert && s.expert_data.ranks <= 1) continue;
     total += s.costs.collective(graph::CollectiveOp::all_gather, Bytes(bucket.elements * graph::size_of(s.types.parameter)), bucket.expert ? s.expert_data : s.data).time().value();
   }
   return total;

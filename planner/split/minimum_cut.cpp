@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
+#include <map>
+#include <utility>
 
 namespace sgsim::split {
 namespace {
@@ -31,18 +33,27 @@ void connect(Flow& flow, std::size_t from, std::size_t to, double forward, doubl
 
 std::optional<Prefix> minimum_cut(const WorkGraph& graph, const std::vector<std::uint32_t>& first, const std::vector<std::uint32_t>& second) {
   const std::size_t n = graph.nodes.size();
-  std::vector<double> largest(n, 0.0);
-  double total = 1.0;
-  for (const WorkEdge& e : graph.edges) largest[e.from] = std::max(largest[e.from], e.bytes.value());
-  for (const double bytes : largest) total += bytes;
-  const double never = 2.0 * total;
-  Flow flow(2 * n + 2);  // nodes, what each makes, source, sink
-  const std::size_t source = 2 * n, sink = 2 * n + 1;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (largest[i] > 0.0) connect(flow, i, n + i, largest[i], 0.0);
-  }
+  struct Value {
+    std::size_t vertex = 0;
+    double bytes = 0.0;
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Value> values;
   for (const WorkEdge& e : graph.edges) {
-    if (largest[e.from] > 0.0) connect(flow, n + e.from, e.to, never, 0.0);
+    Value& value = values[{e.from, e.value}];
+    value.bytes = std::max(value.bytes, e.bytes.value());
+  }
+  double total = 1.0;
+  std::size_t vertices = n;
+  for (auto& [key, value] : values) {
+    value.vertex = vertices++;
+    total += value.bytes;
+  }
+  const double never = 2.0 * total;
+  Flow flow(vertices + 2);  // nodes, values, source, sink
+  const std::size_t source = vertices, sink = vertices + 1;
+  for (const auto& [key, value] : values) connect(flow, key.first, value.vertex, value.bytes, 0.0);
+  for (const WorkEdge& e : graph.edges) {
+    connect(flow, values.at({e.from, e.value}).vertex, e.to, never, 0.0);
     connect(flow, e.to, e.from, never, 0.0);  // a member brings its predecessors
   }
   for (const std::uint32_t i : first) connect(flow, source, i, never, 0.0);
@@ -52,7 +63,7 @@ std::optional<Prefix> minimum_cut(const WorkGraph& graph, const std::vector<std:
       boost::get(&VertexState::color, flow), boost::get(&VertexState::distance, flow), boost::get(boost::vertex_index, flow), source, sink);
   if (cut >= never) return std::nullopt;
   // What the source still reaches is the smallest minimum cut.
-  Prefix reached(2 * n + 2, false);
+  Prefix reached(vertices + 2, false);
   std::vector<std::size_t> open = {source};
   reached[source] = true;
   while (!open.empty()) {

@@ -44,9 +44,9 @@ class Programme {
       for (std::size_t i = 1; i < n; ++i) {
         if ((k == stages) != (i + 1 == n)) continue;  // the last stage ends with everything, and only it
         for (std::size_t j = 0; j < i; ++j) {
-          if (best[k - 1][j] == kNever || !within(j, i)) continue;
+          if (best[k - 1][j] >= best[k][i]) continue;
           const double worst = std::max(best[k - 1][j], stage_time(j, i, k - 1).value());
-          if (worst >= best[k][i] || candidates_[i].memory - candidates_[j].memory > request_.capacity.value()) continue;
+          if (worst >= best[k][i] || candidates_[i].memory - candidates_[j].memory > request_.capacity.value() || !within(j, i)) continue;
           best[k][i] = worst;
           from[k][i] = j;
         }

@@ -1,16 +1,20 @@
 #include "planner/split/work_graph.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace sgsim::split {
 
 Bytes crossing(const WorkGraph& graph, const Prefix& before) {
-  std::vector<double> of_producer(graph.nodes.size(), 0.0);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, double> of_value;
   for (const WorkEdge& e : graph.edges) {
-    if (before[e.from] && !before[e.to]) of_producer[e.from] = std::max(of_producer[e.from], e.bytes.value());
+    if (!before[e.from] || before[e.to]) continue;
+    double& bytes = of_value[{e.from, e.value}];
+    bytes = std::max(bytes, e.bytes.value());
   }
   double total = 0.0;
-  for (const double bytes : of_producer) total += bytes;
+  for (const auto& [value, bytes] : of_value) total += bytes;
   return Bytes(total);
 }
 

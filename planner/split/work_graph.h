@@ -15,10 +15,11 @@ struct WorkNode {
   Bytes memory;      // parameters, their state and what is kept for the backward pass
   bool operator==(const WorkNode&) const = default;
 };
-/// `from` makes a value that `to` reads. One producer's value counts once in a cut, however many read it.
+/// `from` makes its value number `value`, which `to` reads. A value counts once in a cut, however many read it.
 struct WorkEdge {
   std::uint32_t from = 0, to = 0;  // from < to
   Bytes bytes;
+  std::uint32_t value = 0;
   bool operator==(const WorkEdge&) const = default;
 };
 struct WorkGraph {
@@ -37,7 +38,7 @@ struct Link {
 /// A set of nodes that holds every predecessor of its members: what may run before a cut.
 using Prefix = std::vector<bool>;
 
-/// Bytes that cross from `before` to the rest: each producer once, with its largest edge.
+/// Bytes that cross from `before` to the rest: each value once, with its largest edge.
 [[nodiscard]] Bytes crossing(const WorkGraph& graph, const Prefix& before);
 /// No edge leads back into the set.
 [[nodiscard]] bool is_prefix(const WorkGraph& graph, const Prefix& set);

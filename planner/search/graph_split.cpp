@@ -1,0 +1,177 @@
+#include "planner/search/graph_split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "planner/search/slot_shape.h"
+#include "sim/compile/passes.h"
+#include "sim/core/units_text.h"
+#include "sim/cost/cost.h"
+#include "sim/lower/data_parallel/optimizer.h"
+#include "sim/lower/data_parallel/state_types.h"
+#include "sim/scenario/text_table.h"
+
+namespace sgsim::search {
+namespace {
+
+constexpr std::size_t kMostRuns = 300;
+constexpr std::size_t kMostPrefixes = 1500;
+
+std::string shortened(const std::string& path, std::size_t depth) {
+  std::size_t at = 0;
+  for (std::size_t d = 0; d < depth; ++d) {
+    at = path.find('.', at == 0 ? 0 : at + 1);
+    if (at == std::string::npos) return path;
+  }
+  return path.substr(0, at);
+}
+
+class Runs {
+ public:
+  Runs(const compile::CompiledGraph& compiled, std::size_t depth) : compiled_(compiled), run_of_(compiled.kernels.size(), 0) {
+    for (std::uint32_t k = 0; k < compiled.kernels.size(); ++k) {
+      const compile::Kernel& kernel = compiled.kernels[k];
+      if (kernel.phase != graph::Phase::forward) continue;
+      std::string name = name_of(kernel, depth);
+      if (names_.empty() || names_.back() != name) names_.push_back(name);
+      run_of_[k] = static_cast<std::uint32_t>(names_.size() - 1);
+      last_[std::move(name)] = run_of_[k];
+    }
+    for (std::uint32_t k = 0; k < compiled.kernels.size(); ++k) {
+      const compile::Kernel& kernel = compiled.kernels[k];
+      if (kernel.phase == graph::Phase::forward) continue;
+      const auto found = last_.find(name_of(kernel, depth));
+      run_of_[k] = found != last_.end() ? found->second : static_cast<std::uint32_t>(names_.size() - 1);
+    }
+  }
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  [[nodiscard]] std::uint32_t run_of(std::size_t kernel) const { return run_of_[kernel]; }
+
+ private:
+  [[nodiscard]] std::string name_of(const compile::Kernel& kernel, std::size_t depth) const {
+    return kernel.module.valid() ? shortened(compiled_.graph.modules[kernel.module.value], depth) : std::string();
+  }
+  const compile::CompiledGraph& compiled_;
+  std::vector<std::uint32_t> run_of_;
+  std::vector<std::string> names_;
+  std::map<std::string, std::uint32_t> last_;
+};
+
+/// Bytes of state of one parameter element: itself, its gradient, moments and master copy.
+double state_bytes(const lower::Training& training) {
+  const lower::StateTypes types = lower::state_types(training, plan::Sharding::ddp);
+  return graph::size_of(types.parameter) + graph::size_of(types.gradient) + lower::optimizer_state_bytes(types, training.optimizer);
+}
+
+void add_values(const compile::CompiledGraph& compiled, const Runs& runs, double state, split::WorkGraph& out) {
+  std::map<graph::ValueRef, std::uint32_t> maker;  // run of each value that a forward kernel makes
+  std::map<graph::ValueRef, std::uint32_t> number;
+  std::map<graph::ValueRef, bool> kept, held;
+  for (std::uint32_t k = 0; k < compiled.kernels.size(); ++k) {
+    const compile::Kernel& kernel = compiled.kernels[k];
+    const bool forward = kernel.phase == graph::Phase::forward;
+    for (const graph::ValueRef v : kernel.reads) {
+      const graph::Node& node = compiled.graph.node(v.node);
+      const double bytes = compiled.graph.type(v).bytes().value();
+      if (node.kind == graph::NodeKind::parameter && !std::exchange(held[v], true)) {
+        out.nodes[runs.run_of(k)].memory += Bytes(static_cast<double>(compiled.graph.type(v).elements()) * state);
+      }
+      const auto made = maker.find(v);
+      if (made == maker.end()) continue;
+      if (!forward && !std::exchange(kept[v], true)) out.nodes[made->second].memory += Bytes(bytes);
+      if (forward && made->second < runs.run_of(k)) {
+        const std::uint32_t value = number.try_emplace(v, static_cast<std::uint32_t>(number.size())).first->second;
+        out.edges.push_back({.from = made->second, .to = runs.run_of(k), .bytes = Bytes(bytes), .value = value});
+      }
+    }
+    if (!forward) continue;
+    for (const graph::ValueRef v : kernel.saved) maker.try_emplace(v, runs.run_of(k));
+  }
+}
+
+split::Link link_between(const scenario::Scenario& s, const cost::Profile& profile, int first_gpu) {
+  const std::vector<GpuId> pair = {GpuId{static_cast<std::uint32_t>(first_gpu)}, GpuId{static_cast<std::uint32_t>(first_gpu + 1)}};
+  Diagnostics diagnostics;
+  const cost::TransferEstimate t = cost::collective_time(profile, graph::CollectiveOp::send_receive, 64_MiB, cluster::group_shape(s.cluster, pair, 1.0), diagnostics);
+  return {.bandwidth = t.bandwidth, .latency = t.latency};
+}
+
+std::string units_text(const scenario::Scenario& s, const scenario::Inputs& inputs, const split::WorkGraph& graph) {
+  plan::Plan p;
+  p.dp = s.cluster.gpus();
+  if (p.dp == 1) return "";
+  const cluster::GroupShape everyone = slot_shape(s.cluster, p, 1, lower::Slot::data, 0);
+  Diagnostics diagnostics;
+  const auto gather = [&](Bytes bytes) { return cost::collective_time(*inputs.profile, graph::CollectiveOp::all_gather, bytes, everyone, diagnostics).time(); };
+  const Seconds one = gather(64_MiB), two = gather(128_MiB);  // the line through both
+  const BytesPerSecond bandwidth = 64_MiB / std::max(two - one, Seconds(1e-9));
+  const split::Link link{.bandwidth = bandwidth, .latency = std::max(Seconds(), one - 64_MiB / bandwidth)};
+  const double share = graph::size_of(lower::state_types(s.training, plan::Sharding::fsdp).parameter) / state_bytes(s.training);
+  std::vector<split::UnitLayer> layers;
+  std::vector<std::string> names;
+  for (const split::WorkNode& node : graph.nodes) {
+    // A third of both passes is the forward pass, in which gathers have the least to hide behind.
+    layers.push_back({.time = node.time / 3.0, .parameters = node.memory * share});
+    names.push_back(node.name);
+  }
+  const auto units = split::split_units(layers, link, s.cluster.node.gpu.memory / 4.0);
+  if (!units) return "\nFSDP units: two neighbouring runs take more than a quarter of the memory\n";
+  std::string text = fmt::format("\nFSDP units (and graph breaks) over {} GPUs: {} units, {} of gathers exposed in a forward pass, {} whole at once\n", p.dp, units->unit_of.back() + 1, to_text(units->exposed), to_text(units->most_gathered));
+  for (std::size_t i = 0; i < names.size() && i < 400; ++i) {
+    if (i == 0 || units->unit_of[i] != units->unit_of[i - 1]) text += fmt::format("{}{}", i == 0 ? "  begin at " : ", ", names[i].empty() ? "(root)" : names[i]);
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+split::WorkGraph work_graph_of(const scenario::Scenario& s, const scenario::Inputs& inputs, std::size_t most_runs) {
+  Diagnostics diagnostics;
+  const graph::OperatorGraph cast = s.training.autocast ? compile::autocast(*inputs.graph, s.training.compute_dtype) : *inputs.graph;
+  const compile::CompiledGraph compiled = compile::compile(cast, s.training.execution, diagnostics);
+  std::size_t depth = 10;
+  while (depth > 1 && Runs(compiled, depth).names().size() > most_runs) --depth;
+  const Runs runs(compiled, depth);
+  split::WorkGraph out;
+  for (const std::string& name : runs.names()) out.nodes.push_back({.name = name, .time = {}, .memory = {}});
+  for (std::size_t k = 0; k < compiled.kernels.size(); ++k) {
+    const compile::Kernel& kernel = compiled.kernels[k];
+    if (!kernel.is_communication) out.nodes[runs.run_of(k)].time += cost::kernel_time(*inputs.profile, kernel.work, diagnostics).time;
+  }
+  add_values(compiled, runs, state_bytes(s.training), out);
+  return out;
+}
+
+std::string split_text(const scenario::Scenario& s, const scenario::Inputs& inputs, int stages) {
+  const split::WorkGraph graph = work_graph_of(s, inputs, kMostRuns);
+  split::SplitRequest request{.stages = stages, .capacity = s.cluster.node.gpu.memory, .links = {}, .most_prefixes = kMostPrefixes};
+  for (int i = 0; i + 1 < stages; ++i) request.links.push_back(link_between(s, *inputs.profile, i));
+  std::string text = fmt::format("\ngraph split: {} runs of kernels, {} values between them, into {} stages of one GPU each\n", graph.nodes.size(), graph.edges.size(), stages);
+  auto split = split::split_pipeline(graph, request);
+  if (!split) {
+    request.capacity = Bytes(1e30);
+    split = split::split_pipeline(graph, request);
+    text += fmt::format("  no split into {} stages holds undivided state and one micro-batch in {}; without that limit:\n", stages, to_text(s.cluster.node.gpu.memory));
+  }
+  if (!split) return text + "  too few runs for so many stages\n" + units_text(s, inputs, graph);
+  scenario::TextTable table("rrrl");
+  table.row({"stage", "time", "memory", "from"});
+  for (std::size_t k = 0; k < split->stage_time.size(); ++k) {
+    const auto first = std::find(split->stage_of.begin(), split->stage_of.end(), static_cast<int>(k));
+    const std::string& name = graph.nodes[static_cast<std::size_t>(first - split->stage_of.begin())].name;
+    table.row({std::to_string(k), to_text(split->stage_time[k]), to_text(split->stage_memory[k]), name.empty() ? "(root)" : name});
+  }
+  scenario::TextTable cuts("rrrrrl");
+  cuts.row({"cut", "bytes", "communication", "computation", "max/sum", "overlaps within"});
+  for (std::size_t c = 0; c < split->cuts.size(); ++c) {
+    const split::CutReport& cut = split->cuts[c];
+    cuts.row({std::to_string(c), to_text(cut.bytes), to_text(cut.communication), to_text(cut.computation), fmt::format("{:.2f}{}", cut.share, cut.overlaps ? "" : "!"),
+              fmt::format("{} to {}", to_text(cut.slowest), to_text(cut.fastest))});
+  }
+  return text + table.text() + cuts.text() + (split->exact ? "  exact: every prefix of the graph was tried\n" : "  from a chain of minimum cuts: the graph has too many prefixes to try all\n") + units_text(s, inputs, graph);
+}
+
+}  // namespace sgsim::search
