@@ -1,0 +1,16 @@
+// nvidia-smi topo -m: whatever the bytes, a value or an InputError.
+#include <cstdint>
+#include <string_view>
+
+#include "sim/core/error.h"
+#include "sim/import/nvidia_smi/nvidia_smi.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace sgsim;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try {
+    (void)import::nvidia_smi::parse(text, "fuzz.txt");
+  } catch (const InputError&) {
+  }
+  return 0;
+}

@@ -1,0 +1,16 @@
+// TORCH_TRACE logs: whatever the bytes, a value or an InputError.
+#include <cstdint>
+#include <string_view>
+
+#include "sim/core/error.h"
+#include "sim/import/torch_trace/torch_trace.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace sgsim;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try {
+    (void)import::torch_trace::parse(text, "fuzz.log");
+  } catch (const InputError&) {
+  }
+  return 0;
+}

@@ -1,0 +1,11 @@
+# Writers: unit tests, and checks with others' own tools where Python has them (skipped otherwise, and says so).
+if(SGSIM_SIMULATOR)
+  sgsim_test(unit export DEPS sgsim_export sgsim_import)
+  add_executable(tools_sample ${CMAKE_CURRENT_SOURCE_DIR}/tools/tools_sample.cpp)
+  target_link_libraries(tools_sample PRIVATE sgsim_export sgsim_import)
+  find_package(Python3 COMPONENTS Interpreter QUIET)
+  if(Python3_FOUND)
+    add_test(NAME tools.others COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tools/others_tools_test.py $<TARGET_FILE:tools_sample> ${PROJECT_SOURCE_DIR})
+    set_tests_properties(tools.others PROPERTIES TIMEOUT 600 LABELS tools SKIP_RETURN_CODE 77)
+  endif()
+endif()

@@ -1,0 +1,164 @@
+// What is written is read back as what it was, by our own readers here and by others' tools in tests/tools.
+#include <filesystem>
+
+#include "sim/core/error.h"
+#include "sim/core/protobuf_wire.h"
+#include "sim/core/text_file.h"
+#include "sim/export/export.h"
+#include "sim/import/chakra/chakra.h"
+#include "sim/import/kineto/kineto.h"
+#include "tests/support/catch.h"
+
+using namespace sgsim;
+
+namespace {
+
+/// An operator launches a kernel of 1.5 us and an all-reduce of 4 KiB over two ranks, which overlaps it on another stream.
+trace::ImportedRun small_run() {
+  trace::ImportedRun run;
+  run.format = "hand";
+  run.groups.push_back({.name = run.strings.intern("dp"), .description = 0, .ranks = {0, 1}, .size = 2});
+  trace::RankTrace& rank = run.ranks.emplace_back();
+  rank.rank = 1;
+  rank.world_size = 2;
+  rank.gpu = "NVIDIA H200";
+  rank.threads.push_back({.process = run.strings.intern("42"), .thread = run.strings.intern("43"), .name = 0});
+  rank.streams = {{.device = 1, .stream = 7, .name = 0}, {.device = 1, .stream = 20, .name = 0}};
+  constexpr trace::Nanoseconds kBase = 1'700'000'000'000'000'123;  // absolute, past 2^53
+  rank.steps.push_back({.number = 3, .start = kBase, .duration = 20'000, .thread = 0});
+  trace::HostOp op;
+  op.start = kBase + 100;
+  op.duration = 900;
+  op.id = 5;
+  op.name = run.strings.intern("aten::mm \"quoted\"");
+  rank.ops.push_back(op);
+  for (const int i : {0, 1}) {
+    trace::HostCall call;
+    call.start = kBase + 200 + 100 * i;
+    call.duration = 50;
+    call.correlation = 11 + i;
+    call.name = run.strings.intern("cudaLaunchKernel");
+    call.kind = trace::CallKind::launch;
+    call.op = 0;
+    rank.calls.push_back(call);
+    trace::DeviceOp kernel;
+    kernel.start = kBase + 1000 + 500 * i;
+    kernel.duration = i == 0 ? 1500 : 4000;
+    kernel.correlation = 11 + i;
+    kernel.stream = static_cast<std::uint32_t>(i);
+    kernel.call = static_cast<std::uint32_t>(i);
+    kernel.op = 0;
+    kernel.name = run.strings.intern(i == 0 ? "gemm" : "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(x)");
+    rank.device_ops.push_back(kernel);
+  }
+  trace::Collective sum;
+  sum.kind = trace::CommKind::all_reduce;
+  sum.name = run.strings.intern("allreduce");
+  sum.group = 0;
+  sum.bytes = 4096;
+  sum.device_op = 1;
+  rank.device_ops[1].collective = 0;
+  rank.collectives.push_back(sum);
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("Chakra: written, read back") {
+  const trace::ImportedRun run = small_run();
+  Diagnostics report;
+  const trace::ImportedRun back = import::chakra::parse(exporting::chakra(run, 0, report), "trace.1.et");
+  const trace::RankTrace& rank = back.ranks.at(0);
+  REQUIRE(rank.device_ops.size() == 2);
+  CHECK(rank.ops.size() == 1);
+  CHECK(back.strings.at(rank.device_ops[0].name) == "gemm");
+  CHECK(rank.device_ops[0].duration == 1500);
+  CHECK(rank.device_ops[0].start == run.ranks[0].device_ops[0].start / 1000 * 1000);
+  REQUIRE(rank.collectives.size() == 1);
+  CHECK(rank.collectives[0].kind == trace::CommKind::all_reduce);
+  CHECK(rank.collectives[0].bytes == 4096);
+  CHECK(back.strings.at(back.groups[rank.collectives[0].group].name) == "dp");
+  CHECK(rank.edges.size() == 2);  // the operator before each kernel; the streams have one operation each
+  CHECK(exporting::chakra_groups(run) == "{\n \"dp\": [\n  0,\n  1\n ]\n}\n");
+}
+
+TEST_CASE("Kineto: written, read back without loss of a nanosecond") {
+  const trace::ImportedRun run = small_run();
+  Diagnostics report;
+  const std::string path = (std::filesystem::temp_directory_path() / "sgsim_export_test.json").string();
+  write_text_file(path, exporting::kineto(run, 0, report));
+  const trace::ImportedRun back = import::kineto::read({path}, {});
+  std::filesystem::remove(path);
+  const trace::RankTrace &a = run.ranks[0], &b = back.ranks.at(0);
+  CHECK(b.rank == 1);
+  CHECK(b.world_size == 2);
+  REQUIRE(b.device_ops.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(b.device_ops[i].start == a.device_ops[i].start);
+    CHECK(b.device_ops[i].duration == a.device_ops[i].duration);
+    CHECK(b.device_ops[i].call != trace::kNone);
+    CHECK(b.device_ops[i].op != trace::kNone);
+  }
+  REQUIRE(b.ops.size() >= 1);
+  CHECK(back.strings.at(b.ops[b.device_ops[0].op].name) == "aten::mm \"quoted\"");
+  REQUIRE(b.collectives.size() == 1);
+  CHECK(b.collectives[0].kind == trace::CommKind::all_reduce);
+  CHECK(b.collectives[0].bytes == 4096);
+  REQUIRE(b.steps.size() == 1);
+  CHECK(b.steps[0].number == 3);
+  CHECK(b.steps[0].duration == 20'000);
+}
+
+TEST_CASE("Perfetto: every slice begins and ends on its track, in order") {
+  trace::ImportedRun run = small_run();
+  trace::DeviceOp overrun = run.ranks[0].device_ops[0];  // begins inside the kernel before it and ends after it
+  overrun.start += 700;
+  overrun.correlation = -1;
+  overrun.call = trace::kNone;
+  run.ranks[0].device_ops.push_back(overrun);
+  Diagnostics report;
+  const std::string bytes = exporting::perfetto(run, report);
+  std::map<std::uint64_t, std::vector<std::pair<std::uint64_t, std::uint64_t>>> tracks;  // (time, 1 begin or 2 end)
+  int descriptors = 0;
+  protobuf::Message trace(bytes);
+  while (const auto packet = trace.next()) {
+    protobuf::Message fields(packet->bytes);
+    std::uint64_t time = 0, type = 0, track = 0;
+    while (const auto field = fields.next()) {
+      if (field->number == 8) time = field->value;
+      if (field->number == 60) ++descriptors;
+      if (field->number != 11) continue;
+      protobuf::Message event(field->bytes);
+      while (const auto part = event.next()) {
+        if (part->number == 9) type = part->value;
+        if (part->number == 11) track = part->value;
+      }
+    }
+    if (type != 0) tracks[track].emplace_back(time, type);
+  }
+  CHECK_FALSE(trace.damaged());
+  CHECK(descriptors == 5);  // the rank, its thread, two streams, and a second track for the overrun
+  int slices = 0;
+  for (const auto& [track, events] : tracks) {
+    int open = 0;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      open += events[i].second == 1 ? 1 : -1;
+      slices += events[i].second == 1 ? 1 : 0;
+      CHECK(open >= 0);
+      if (i > 0) CHECK(events[i].first >= events[i - 1].first);
+    }
+    CHECK(open == 0);
+  }
+  CHECK(slices == 6);  // an operator, two calls, three kernels
+  CHECK(report.entries().at("export.perfetto.overlapping_slice").count == 1);
+}
+
+TEST_CASE("a run without times is refused where times are needed") {
+  trace::ImportedRun run = small_run();
+  for (trace::DeviceOp& op : run.ranks[0].device_ops) op.start = trace::kNoTime;
+  run.ranks[0].ops[0].start = trace::kNoTime;
+  Diagnostics report;
+  CHECK_THROWS_AS(exporting::kineto(run, 0, report), InputError);
+  CHECK_THROWS_AS(exporting::perfetto(run, report), InputError);
+  CHECK_NOTHROW(exporting::chakra(run, 0, report));
+}

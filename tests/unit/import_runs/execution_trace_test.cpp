@@ -1,0 +1,175 @@
+// PyTorch execution traces and Chakra files, written by hand.
+#include "sim/core/error.h"
+#include "sim/core/protobuf_wire.h"
+#include "sim/import/chakra/chakra.h"
+#include "sim/import/pytorch_et/pytorch_et.h"
+#include "tests/support/catch.h"
+
+using namespace sgsim;
+using namespace sgsim::import;
+using protobuf::Writer;
+
+namespace {
+
+std::uint64_t count_of(const Diagnostics& report, const std::string& key) {
+  const auto found = report.entries().find(key);
+  return found == report.entries().end() ? 0 : found->second.count;
+}
+
+// A matrix product inside a linear layer, then an all-gather of its result, in the old flat schema.
+const char* const kOld = R"json({"schema": "1.0.1", "pid": 7, "time": "x", "start_ts": 1, "nodes": [
+ {"name": "aten::mm", "id": 4, "rf_id": 2, "parent": 3, "fw_parent": 0, "seq_id": 5, "scope": 0, "tid": 1, "fw_tid": 0, "op_schema": "",
+  "inputs": [[10,11,0,8,2,"cuda:0"]], "input_shapes": [[2,4]], "input_types": ["Tensor(c10::Half)"], "outputs": [[12,13,0,8,2,"cuda:0"]], "output_shapes": [[2,4]], "output_types": ["Tensor(c10::Half)"]},
+ {"name": "aten::linear", "id": 3, "rf_id": 1, "parent": 2, "tid": 1, "inputs": [], "input_shapes": [], "input_types": [], "outputs": [[12,13,0,8,2,"cuda:0"]], "output_shapes": [], "output_types": []},
+ {"name": "record_param_comms", "id": 5, "rf_id": 3, "parent": 2, "tid": 1, "inputs": [[[12,13,0,8,2,"cuda:0"]],1,93,0,"_allgather_base",[],[],4], "input_shapes": [[[2,4]],[],[],[],[],[],[],[]],
+  "input_types": ["GenericList[Tensor(c10::Half)]","Int","Int","Int","String","GenericList[]","GenericList[]","Int"], "outputs": [[[20,21,0,32,2,"cuda:0"]]], "output_shapes": [], "output_types": []},
+ {"name": "[pytorch|profiler|execution_graph|thread]", "id": 2, "parent": 1, "tid": 1, "inputs": [], "outputs": []},
+ {"name": "[pytorch|profiler|execution_graph|process]", "id": 1, "parent": 1, "tid": 0, "inputs": [], "outputs": []}], "finish_ts": 9})json";
+
+// The same collective in the new schema, with its attributes, and its group in the file.
+const char* const kNew = R"json({"schema": "1.1.1-chakra.0.0.4", "pid": 8, "nodes": [
+ {"id": 2, "name": "## process_group:init ##", "ctrl_deps": 1, "inputs": {"values": ["[{\"pg_name\": \"3\", \"pg_desc\": \"dp\", \"ranks\": [0, 2], \"group_size\": 2}]"], "shapes": [[]], "types": ["String"], "strides": []},
+  "outputs": {"values": [], "shapes": [], "types": []}, "attrs": [{"name": "tid", "type": "uint64", "value": 1}]},
+ {"id": 3, "name": "record_param_comms", "ctrl_deps": 1, "inputs": {"values": [[[1,2,0,6,4,"cuda:0"]],1,["3","dp"],0,"reduce_scatter_tensor",[],[],0,2,2], "shapes": [], "types": ["GenericList[Tensor(float)]"]},
+  "outputs": {"values": [], "shapes": [], "types": []}, "attrs": [{"name": "collective_name", "type": "string", "value": "_reduce_scatter_base"}, {"name": "dtype", "type": "string", "value": "Float"},
+   {"name": "in_msg_nelems", "type": "uint64", "value": 6}, {"name": "out_msg_nelems", "type": "uint64", "value": 3}]}]})json";
+
+std::string chakra_file(const std::vector<Writer>& messages) {
+  std::string bytes;
+  for (const Writer& message : messages) {
+    protobuf::put_varint(bytes, message.bytes().size());
+    bytes += message.bytes();
+  }
+  return bytes;
+}
+Writer attribute(std::string_view name, std::uint32_t field, std::uint64_t value) { return Writer().text(1, name).varint(field, value); }
+
+}  // namespace
+
+TEST_CASE("execution trace, old schema: parents, data, a collective") {
+  const trace::ImportedRun run = pytorch_et::parse(kOld, "et.json");
+  const trace::RankTrace& rank = run.ranks.at(0);
+  REQUIRE(rank.ops.size() == 5);
+  CHECK(run.strings.at(rank.ops[2].name) == "aten::linear");  // in the order in which they began
+  CHECK(rank.ops[2].kind == trace::HostKind::op);
+  CHECK(rank.ops[0].kind == trace::HostKind::annotation);
+  CHECK(run.strings.at(rank.ops[3].shapes) == "[[2,4]] [\"Tensor(c10::Half)\"]");
+  REQUIRE(rank.collectives.size() == 1);
+  CHECK(rank.collectives[0].kind == trace::CommKind::all_gather);
+  CHECK(rank.collectives[0].bytes == 8 * 2 * 4);  // 8 halves from each of 4 ranks, gathered
+  CHECK(run.groups[rank.collectives[0].group].size == 4);
+  std::vector<std::tuple<std::uint32_t, std::uint32_t, bool>> edges;
+  for (const trace::Edge& edge : rank.edges) edges.emplace_back(edge.from.index, edge.to.index, edge.data);
+  CHECK(edges == std::vector<std::tuple<std::uint32_t, std::uint32_t, bool>>{{0, 1, false}, {1, 2, false}, {2, 3, false}, {1, 4, false}, {3, 4, true}});
+}
+
+TEST_CASE("execution trace, new schema: groups and attributes") {
+  const trace::ImportedRun run = pytorch_et::parse(kNew, "et.json");
+  REQUIRE(run.ranks[0].collectives.size() == 1);
+  const trace::Collective& collective = run.ranks[0].collectives[0];
+  CHECK(collective.kind == trace::CommKind::reduce_scatter);
+  CHECK(collective.bytes == 24);
+  CHECK(run.groups[collective.group].ranks == std::vector<std::int32_t>{0, 2});
+  CHECK(count_of(run.report, "import.pytorch_et.parent_absent") == 2);  // node 1 is not in the file
+}
+
+TEST_CASE("execution trace: what is refused") {
+  for (const char* text : {"", "{", "[]", "{\"schema\": \"1.0.1\"}", "{\"schema\": \"9.9\", \"nodes\": []}", "{\"schema\": \"1.0.1\", \"nodes\": [{\"id\": 1}]}"}) {
+    CHECK_THROWS_AS(pytorch_et::parse(text, "et.json"), InputError);
+  }
+  try {
+    (void)pytorch_et::parse(R"json({"schema": "1.0.1", "nodes": [{"id": 1, "name": "a", "parent": 2}, {"id": 2, "name": "b", "parent": 1}]})json", "et.json");
+    FAIL("accepted");
+  } catch (const InputError& error) {
+    CHECK(error.problem().found == "a cycle of 2 nodes: 1 \"a\" -> 2 \"b\" -> 1 \"a\"");
+  }
+}
+
+TEST_CASE("profile and execution trace of one process are merged") {
+  trace::ImportedRun run;
+  run.format = "kineto";
+  trace::RankTrace& rank = run.ranks.emplace_back();
+  rank.threads.push_back({.process = run.strings.intern("7"), .thread = run.strings.intern("7"), .name = 0});
+  for (const char* name : {"aten::linear", "aten::mm", "aten::only_here", "record_param_comms"}) {
+    trace::HostOp op;
+    op.name = run.strings.intern(name);
+    op.id = 100 + static_cast<std::int64_t>(rank.ops.size());
+    op.start = static_cast<trace::Nanoseconds>(10 * rank.ops.size());
+    rank.ops.push_back(op);
+  }
+  trace::Collective gather;
+  gather.kind = trace::CommKind::all_gather;
+  gather.host_op = 3;
+  rank.collectives.push_back(gather);
+  pytorch_et::merge(run, pytorch_et::parse(kOld, "et.json"));
+  CHECK(count_of(run.report, "import.pytorch_et.merged_op") == 3);
+  CHECK(run.ranks[0].collectives[0].bytes == 64);
+  CHECK(run.groups.at(run.ranks[0].collectives[0].group).size == 4);
+  REQUIRE(run.ranks[0].edges.size() == 1);
+  CHECK(run.ranks[0].edges[0].from.index == 1);
+  CHECK(run.ranks[0].edges[0].to.index == 3);
+  CHECK(run.strings.at(run.ranks[0].ops[1].shapes) == "[[2,4]] [\"Tensor(c10::Half)\"]");
+}
+
+TEST_CASE("Chakra: compute, an all-reduce, a send; every kind of integer attribute") {
+  const std::string bytes = chakra_file({
+      Writer().text(1, "0.0.4"),
+      Writer().varint(1, 7).text(2, "fwd").varint(3, 4).varint(7, 12).message(10, attribute("is_cpu_op", 27, 0)),
+      Writer().varint(1, 8).text(2, "sum").varint(3, 7).packed(5, {7}).message(10, attribute("comm_type", 9, 0)).message(10, attribute("comm_size", 13, 4096)),
+      Writer().varint(1, 9).text(2, "to 3").varint(3, 5).varint(4, 8).message(10, attribute("comm_dst", 15, 6)).message(10, attribute("comm_size", 7, 64)),  // zigzag 6 is 3
+      Writer().varint(1, 10).text(2, "aten::add").varint(3, 4).varint(4, 99).message(10, attribute("is_cpu_op", 27, 1)),
+  });
+  const trace::ImportedRun run = chakra::parse(bytes, "x.5.et");
+  const trace::RankTrace& rank = run.ranks.at(0);
+  CHECK(rank.rank == 5);
+  REQUIRE(rank.device_ops.size() == 3);
+  CHECK(rank.device_ops[0].duration == 12'000);
+  CHECK(rank.device_ops[0].start == trace::kNoTime);
+  CHECK(rank.ops.size() == 1);
+  REQUIRE(rank.collectives.size() == 2);
+  CHECK(rank.collectives[0].kind == trace::CommKind::all_reduce);
+  CHECK(rank.collectives[0].bytes == 4096);
+  CHECK(rank.collectives[1].kind == trace::CommKind::send);
+  CHECK(rank.collectives[1].peer == 3);
+  CHECK(rank.edges.size() == 2);
+  CHECK(count_of(run.report, "import.chakra.dependency_absent") == 1);
+  CHECK(count_of(run.report, "import.chakra.collective_all_reduce") == 1);
+}
+
+TEST_CASE("Chakra: truncated, damaged, cyclic") {
+  std::string bytes = chakra_file({Writer().text(1, "0.0.4"), Writer().varint(1, 1).text(2, "a").varint(3, 4), Writer().varint(1, 2).text(2, "b").varint(3, 4)});
+  bytes.resize(bytes.size() - 2);
+  CHECK(count_of(chakra::parse(bytes, "x.et").report, "import.chakra.truncated") == 1);
+  CHECK_THROWS_AS(chakra::parse("", "x.et"), InputError);
+  CHECK_THROWS_AS(chakra::parse("\xff\xff\xff", "x.et"), InputError);
+  const std::string cyclic = chakra_file({Writer().varint(1, 1).text(2, "a").varint(3, 4).varint(5, 2), Writer().varint(1, 2).text(2, "b").varint(3, 4).varint(5, 1)});
+  CHECK_THROWS_AS(chakra::parse(cyclic, "x.et"), InputError);
+}
+
+TEST_CASE("Chakra: JSON forms") {
+  const char* const graph = R"json({"workload_graph": [{"Id": 1, "Name": "k", "NodeType": 4, "ctrlDeps": [], "data_deps": [], "runtime": 3, "is_cpu_op": false},
+    {"Id": 2, "Name": "ncclKernel_Broadcast_RING_LL_Sum_int8_t(x)", "NodeType": 7, "ctrlDeps": [], "data_deps": [1], "runtime": 28, "is_cpu_op": false}], "ngpus": 8})json";
+  const trace::ImportedRun run = chakra::parse(graph, "c.0.json");
+  CHECK(run.ranks[0].device_ops.size() == 2);
+  REQUIRE(run.ranks[0].collectives.size() == 1);
+  CHECK(run.ranks[0].collectives[0].kind == trace::CommKind::broadcast);  // by its name
+  CHECK(run.ranks[0].edges.size() == 1);
+  const char* const stream = "{\"version\": \"0.0.4\"}\n{\"id\": \"1\", \"name\": \"a{\", \"type\": \"COMM_COLL_NODE\", \"attr\": [{\"name\": \"comm_type\", \"int64Val\": \"2\"}, {\"name\": \"comm_size\", \"uint64Val\": \"9\"}]}\n";
+  const trace::ImportedRun other = chakra::parse(stream, "c.json");
+  REQUIRE(other.ranks[0].collectives.size() == 1);
+  CHECK(other.ranks[0].collectives[0].kind == trace::CommKind::all_gather);
+  CHECK(other.ranks[0].collectives[0].bytes == 9);
+  CHECK_THROWS_AS(chakra::parse("{\"workload_graph\": [", "c.json"), InputError);
+}
+
+TEST_CASE("Chakra: a chain of 100,000 nodes") {
+  std::string bytes;
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    Writer node;
+    node.varint(1, i).text(2, "n").varint(3, 4);
+    if (i > 0) node.packed(5, {i - 1});
+    protobuf::put_varint(bytes, node.bytes().size());
+    bytes += node.bytes();
+  }
+  CHECK(chakra::parse(bytes, "x.et").ranks[0].edges.size() == 99'999);
+}
