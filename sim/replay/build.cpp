@@ -4,190 +4,21 @@
 #include <set>
 
 #include "sim/core/error.h"
+#include "sim/replay/program_builder.h"
 #include "sim/replay/replay.h"
 #include "sim/replay/steps.h"
-#include "sim/replay/timing.h"
 #include "sim/trace/recover.h"
 
 namespace sgsim::replay {
 namespace {
 
-using lower::Task;
-using lower::TaskKind;
 using trace::kNone;
 
-Seconds seconds(Nanoseconds t) { return Seconds(static_cast<double>(t) * 1e-9); }
-
-/// Something the host does: issue a device operation, or wait.
-struct Item {
-  Nanoseconds at = 0;
-  std::uint32_t index = 0;  // of the device operation, or of Dependencies::waits
-  bool waits = false;
-};
-
-class ProgramBuilder {
- public:
-  ProgramBuilder(const trace::ImportedRun& run, std::uint32_t rank, const trace::Dependencies& d, const std::map<std::uint32_t, Nanoseconds>& transfers, Built& built)
-      : run_(run), rank_(run.ranks[rank]), d_(d), transfers_(transfers), built_(built), classes_(classes_of(rank_)), timing_(measure_timing(rank_, d, classes_)) {
-    program_.name = rank_.rank >= 0 ? "rank " + std::to_string(rank_.rank) : rank_.file;
-    for (const trace::Stream& s : rank_.streams) program_.streams.push_back("device " + std::to_string(s.device) + " stream " + std::to_string(s.stream));
-    host_stream_ = static_cast<std::uint16_t>(program_.streams.size());
-    program_.streams.push_back("host");
-    position_.assign(program_.streams.size(), 0);
-    edges_.assign(rank_.device_ops.size(), {});
-    for (const trace::StreamEdge& e : d.edges) edges_[e.to].push_back(e.from);
-    place_.assign(rank_.device_ops.size(), 0);
-    built_.task_of[rank].assign(rank_.device_ops.size(), kNoTask);
-    task_of_ = &built_.task_of[rank];
-  }
-
-  /// `groups`: slot of each communicator of the run.
-  lower::Program build(const std::map<std::uint32_t, std::uint16_t>& slots) {
-    slots_ = &slots;
-    const std::vector<Item> items = chain();
-    const Nanoseconds first = items.empty() ? built_.origin : items.front().at;
-    if (first > built_.origin) {
-      Task late = host_task();  // this rank's host began later than the first one
-      late.host = seconds(first - built_.origin);
-      add(late);
-    }
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      const bool last = i + 1 == items.size();
-      const Nanoseconds next = last ? items[i].at : items[i + 1].at;
-      if (items[i].waits) wait(items[i], last ? trace::end_of(rank_.calls[d_.waits[items[i].index].call]) : next);
-      else issue(items[i], next);
-    }
-    if (timing_.unexplained_count > 0) {
-      built_.report.add("import.replay.idle_without_reason", Severity::warning, std::to_string(static_cast<double>(timing_.unexplained) * 1e-6) + " ms in all on " + program_.name + ", kept as measured",
-                        timing_.unexplained_count);
-    }
-    return std::move(program_);
-  }
-
- private:
-  std::vector<Item> chain() const {
-    std::vector<bool> queue_full(rank_.calls.size(), false);
-    for (const trace::HostWait& w : d_.waits) queue_full[w.call] = queue_full[w.call] || w.kind == trace::WaitKind::queue_full;
-    std::vector<Item> items;
-    for (const std::uint32_t op : d_.order) {
-      const std::uint32_t call = rank_.device_ops[op].call;
-      const bool after_wait = call != kNone && queue_full[call];
-      items.push_back({after_wait ? std::max(d_.issue[op], trace::end_of(rank_.calls[call])) : d_.issue[op], op, false});
-    }
-    std::vector<Nanoseconds> last(rank_.streams.size(), trace::kNoTime);
-    for (Item& item : items) {  // operations of a stream stay in order
-      Nanoseconds& before = last[rank_.device_ops[item.index].stream];
-      item.at = before = std::max(before, item.at);
-    }
-    for (std::uint32_t w = 0; w < d_.waits.size(); ++w) items.push_back({rank_.calls[d_.waits[w].call].start, w, true});
-    std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.at < b.at; });
-    return items;
-  }
-
-  Task host_task() const {
-    Task task;
-    task.kind = TaskKind::host_sync;
-    task.stream = host_stream_;
-    return task;
-  }
-
-  void add(Task task) {
-    ++position_[task.stream];
-    program_.tasks.push_back(task);
-  }
-
-  void depend(Task& task, std::uint32_t device_op) {
-    const std::uint32_t place = place_[device_op];
-    if (place == 0) return;  // not issued yet: no such thing can be waited for
-    if (task.dependency_count == 0) task.first_dependency = static_cast<std::uint32_t>(program_.dependencies.size());
-    program_.dependencies.push_back({.stream = static_cast<std::uint16_t>(rank_.device_ops[device_op].stream), .position = place});
-    ++task.dependency_count;
-  }
-
-  void wait(const Item& item, Nanoseconds next) {
-    const trace::HostWait& w = d_.waits[item.index];
-    const trace::HostCall& call = rank_.calls[w.call];
-    Task task = host_task();
-    Nanoseconds wake = call.start;
-    for (const std::uint32_t op : w.device_ops) {
-      depend(task, op);
-      wake = std::max(wake, trace::end_of(rank_.device_ops[op]));
-    }
-    // From there on the host's own: waking up, and what it does until the next thing it issues.
-    task.host = seconds(std::max<Nanoseconds>(0, next - wake));
-    add(task);
-  }
-
-  void issue(const Item& item, Nanoseconds next) {
-    const trace::DeviceOp& op = rank_.device_ops[item.index];
-    const OpClass c = classes_[item.index];
-    Task task;
-    task.kind = op.kind == trace::DeviceKind::copy ? TaskKind::copy : TaskKind::compute;
-    task.stream = static_cast<std::uint16_t>(op.stream);
-    const auto transfer = op.collective == kNone ? transfers_.end() : transfers_.find(op.collective);
-    const bool matched = transfer != transfers_.end();
-    const Nanoseconds work = matched ? transfer->second : op.duration;
-    const Nanoseconds gap = matched ? 0 : timing_.keeps_own[item.index] ? timing_.own_gap[item.index] : timing_.gap.at(c);
-    const Nanoseconds latency = c == OpClass::graph_next ? 0 : timing_.latency.at(c);
-    task.device = seconds(std::max<Nanoseconds>(0, work + gap));
-    task.issue_to_end = task.device + seconds(std::max<Nanoseconds>(0, latency - gap));
-    task.host = seconds(std::max<Nanoseconds>(0, next - item.at));
-    if (matched) {
-      task.kind = TaskKind::collective;
-      task.comm = comm(op, work);
-    }
-    for (const std::uint32_t from : edges_[item.index]) depend(task, from);
-    task.segment = segment(op);
-    (*task_of_)[item.index] = static_cast<std::uint32_t>(program_.tasks.size());
-    add(task);
-    place_[item.index] = position_[op.stream];
-  }
-
-  std::uint32_t comm(const trace::DeviceOp& op, Nanoseconds transfer) {
-    const trace::Collective& c = rank_.collectives[op.collective];
-    lower::Comm comm{.slot = slots_->at(c.group), .name = name(run_.strings.at(c.name)), .transfer = {.latency = seconds(transfer), .wire_bytes = Bytes(0.0), .bandwidth = BytesPerSecond(0.0), .algorithm = "measured", .protocol = "measured", .source = cost::Source::measured},
-                     .payload = Bytes(std::max(0.0, c.bytes)), .op = trace::collective_op(c.kind).value_or(graph::CollectiveOp::all_reduce)};
-    program_.comms.push_back(comm);
-    return static_cast<std::uint32_t>(program_.comms.size() - 1);
-  }
-
-  NameId name(const std::string& text) {
-    const auto [found, is_new] = names_.try_emplace(text, static_cast<std::uint32_t>(program_.names.size()));
-    if (is_new) program_.names.push_back(text);
-    return NameId{found->second};
-  }
-
-  std::uint32_t segment(const trace::DeviceOp& op) {
-    const auto [found, is_new] = segments_.try_emplace(op.name, static_cast<std::uint32_t>(program_.segments.size()));
-    if (is_new) program_.segments.push_back({.name = name(run_.strings.at(op.name)), .recompute = Seconds(0.0)});
-    return found->second;
-  }
-
-  const trace::ImportedRun& run_;
-  const trace::RankTrace& rank_;
-  const trace::Dependencies& d_;
-  const std::map<std::uint32_t, Nanoseconds>& transfers_;  // by collective of this rank: transfer time of those that are matched
-  Built& built_;
-  std::vector<OpClass> classes_;
-  Timing timing_;
-  lower::Program program_;
-  std::uint16_t host_stream_ = 0;
-  std::vector<std::uint32_t> position_, place_;
-  std::vector<std::vector<std::uint32_t>> edges_;
-  std::vector<std::uint32_t>* task_of_ = nullptr;
-  const std::map<std::uint32_t, std::uint16_t>* slots_ = nullptr;
-  std::map<std::string, std::uint32_t> names_;
-  std::map<trace::Text, std::uint32_t> segments_;
-};
-
-struct Groups {
-  std::vector<std::map<std::uint32_t, Nanoseconds>> transfers;      // by rank, by collective
-  std::vector<std::map<std::uint32_t, std::uint16_t>> slots;        // by rank, by group of the run
-};
+constexpr std::size_t kMostStreams = 60'000;  // a program counts its streams in 16 bits
 
 // Groups whose every member has the same operations become communicators; the others' kernels stay as long as measured.
-Groups bind_groups(const trace::ImportedRun& run, const trace::Matching& matching, lower::Workload& workload) {
-  Groups groups{std::vector<std::map<std::uint32_t, Nanoseconds>>(run.ranks.size()), std::vector<std::map<std::uint32_t, std::uint16_t>>(run.ranks.size())};
+std::vector<ProgramInput> bind_groups(const trace::ImportedRun& run, const trace::Matching& matching, lower::Workload& workload) {
+  std::vector<ProgramInput> inputs(run.ranks.size());
   std::map<std::uint32_t, std::set<std::uint32_t>> members;
   for (const trace::Matched& m : matching.operations) {
     for (const trace::Member& member : m.members) members[m.group].insert(member.rank);
@@ -202,16 +33,16 @@ Groups bind_groups(const trace::ImportedRun& run, const trace::Matching& matchin
   }
   for (const trace::Matched& m : matching.operations) {
     if (ids.count(m.group) == 0 || m.members.size() != members[m.group].size()) continue;
-    for (const trace::Member& member : m.members) groups.transfers[member.rank][member.collective] = m.transfer;
+    for (const trace::Member& member : m.members) inputs[member.rank].transfers[member.collective] = m.transfer;
   }
   for (std::uint32_t r = 0; r < run.ranks.size(); ++r) {
     for (const auto& [g, id] : ids) {
       if (members[g].count(r) == 0) continue;
-      groups.slots[r][g] = static_cast<std::uint16_t>(workload.ranks[r].groups.size());
+      inputs[r].slots[g] = static_cast<std::uint16_t>(workload.ranks[r].groups.size());
       workload.ranks[r].groups.push_back(id);
     }
   }
-  return groups;
+  return inputs;
 }
 
 }  // namespace
@@ -223,22 +54,27 @@ Built build_programs(const trace::ImportedRun& run, const trace::Matching& match
     if (dependencies[r].order.empty()) {
       throw InputError({.file = run.ranks[r].file, .where = "", .found = "no kernel, copy or memset with times", .expected = "a trace of a GPU", .hint = "record with ProfilerActivity.CUDA"});
     }
+    if (run.ranks[r].streams.size() > kMostStreams) {
+      throw InputError({.file = run.ranks[r].file, .where = "", .found = std::to_string(run.ranks[r].streams.size()) + " streams", .expected = "at most " + std::to_string(kMostStreams), .hint = ""});
+    }
     for (const std::uint32_t op : dependencies[r].order) built.origin = std::min(built.origin, dependencies[r].issue[op]);
     for (const trace::HostWait& w : dependencies[r].waits) built.origin = std::min(built.origin, run.ranks[r].calls[w.call].start);
     built.workload.ranks.push_back({.program = ProgramId{static_cast<std::uint32_t>(r)}, .gpu = GpuId{static_cast<std::uint32_t>(r)}, .speed = 1.0, .groups = {}});
   }
-  const Groups groups = bind_groups(run, matching, built.workload);
+  const std::vector<ProgramInput> inputs = bind_groups(run, matching, built.workload);
   built.task_of.resize(run.ranks.size());
   for (std::uint32_t r = 0; r < run.ranks.size(); ++r) {
     const trace::RankTrace& rank = run.ranks[r];
-    built.workload.programs.push_back(ProgramBuilder(run, r, dependencies[r], groups.transfers[r], built).build(groups.slots[r]));
+    auto [program, task_of] = build_program(run, r, dependencies[r], inputs[r], built);
+    built.workload.programs.push_back(std::move(program));
+    built.task_of[r] = std::move(task_of);
     Nanoseconds end = 0;
     for (const std::uint32_t op : dependencies[r].order) end = std::max(end, trace::end_of(rank.device_ops[op]));
     for (const trace::HostWait& w : dependencies[r].waits) end = std::max(end, trace::end_of(rank.calls[w.call]));
     built.end.push_back(end);
     built.steps.push_back(find_steps(run, rank, dependencies[r], built.report));
     std::uint64_t alone = 0;
-    for (const trace::Collective& c : rank.collectives) alone += c.device_op != kNone && groups.transfers[r].count(static_cast<std::uint32_t>(&c - rank.collectives.data())) == 0 ? 1 : 0;
+    for (const trace::Collective& c : rank.collectives) alone += c.device_op != kNone && inputs[r].transfers.count(static_cast<std::uint32_t>(&c - rank.collectives.data())) == 0 ? 1 : 0;
     if (alone > 0) built.report.add("import.replay.collectives_with_unknown_waiting", Severity::warning, built.workload.programs.back().name + ": their other members are not imported; transfer and waiting stay as measured together", alone);
   }
   return built;

@@ -79,6 +79,7 @@ struct DeviceOp {
   std::uint32_t collective = kNone;   // RankTrace::collectives
   std::uint32_t blocks = 0;           // grid size in blocks
   double bytes = 0.0;                 // of copies and sets
+  Text layer = 0;                     // "layers.3", where annotations, modules or the file say
   DeviceKind kind = DeviceKind::kernel;
   bool operator==(const DeviceOp&) const = default;
 };

@@ -192,7 +192,7 @@ class Matcher {
         if (k == nullptr) continue;
         const Nanoseconds end = k->start + k->duration;
         const Clock& c = result_.clocks[member.rank];
-        const Nanoseconds aligned = end - c.offset - static_cast<Nanoseconds>(c.drift * static_cast<double>(end - c.from));
+        const Nanoseconds aligned = to_first_clock(c, end);
         raw_low = std::min(raw_low, end), raw_high = std::max(raw_high, end);
         low = std::min(low, aligned), high = std::max(high, aligned);
       }
@@ -208,6 +208,11 @@ class Matcher {
 
 }  // namespace
 
+Nanoseconds to_first_clock(const Clock& c, Nanoseconds time) {
+  if (c.drift == 0.0) return time - c.offset;
+  return c.from + static_cast<Nanoseconds>(static_cast<double>(time - c.offset - c.from) / (1.0 + c.drift));
+}
+
 Matching match_collectives(const ImportedRun& run) { return Matcher(run).match(); }
 
 void align_clocks(ImportedRun& run, const Matching& matching) {
@@ -216,7 +221,7 @@ void align_clocks(ImportedRun& run, const Matching& matching) {
     if (c.offset == 0 && c.drift == 0.0) continue;
     const auto move = [&](auto& table) {
       for (auto& x : table) {
-        if (x.start != kNoTime) x.start -= c.offset + static_cast<Nanoseconds>(c.drift * static_cast<double>(x.start - c.from));
+        if (x.start != kNoTime) x.start = to_first_clock(c, x.start);
       }
     };
     RankTrace& rank = run.ranks[r];

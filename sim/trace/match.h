@@ -25,13 +25,16 @@ struct Matched {
   Nanoseconds waiting = 0;                 // sum over the members of duration beyond that
 };
 
-/// A clock against that of the first rank: first_rank_time = time - offset - drift * (time - from).
+/// A clock against that of the first rank: time = first_rank_time + offset + drift * (first_rank_time - from).
 struct Clock {
   Nanoseconds offset = 0, from = 0;
   double drift = 0.0;                      // seconds a second; 0 unless the fit is better by half
   Nanoseconds skew = 0;                    // greatest difference of a collective's ends that is left
   std::uint32_t collectives = 0;           // compared; 0: the rank shares no operation with others, and its clock is as it was
 };
+
+/// A time of this clock on the first rank's.
+[[nodiscard]] Nanoseconds to_first_clock(const Clock& clock, Nanoseconds time);
 
 struct Matching {
   std::vector<Matched> operations;         // by first start

@@ -26,6 +26,8 @@ Category category_of(std::string_view text) {
       {"cuda_sync", Category::sync},
       {"gpu_user_annotation", Category::device_annotation}, {"mtia_user_annotation", Category::device_annotation},
       {"Trace", Category::marker}, {"overhead", Category::marker}, {"cuda_profiler_range", Category::marker}, {"mtia_insight", Category::marker},
+      {"forward", Category::marker}, {"backward", Category::marker}, {"optimizer", Category::marker}, {"host", Category::marker},  // of sgsim simulate --trace
+      {"communication", Category::kernel}, {"wait", Category::marker}, {"send", Category::kernel}, {"receive", Category::kernel}, {"collective", Category::kernel},
       {"python_gc", Category::marker}, {"glow_runtime", Category::marker}, {"collective_comm", Category::marker},
   };
   const auto found = kCategories.find(text);

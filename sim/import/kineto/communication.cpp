@@ -88,7 +88,7 @@ double payload(CommKind kind, const CommFacts& f) {
   if (element == 0.0) return -1.0;
   double elements = kind == CommKind::all_gather || kind == CommKind::receive ? f.out_elements : f.in_elements;
   if (elements < 0.0 && kind == CommKind::all_gather && f.in_elements >= 0.0 && f.size > 0) elements = f.in_elements * f.size;
-  if (elements < 0.0) elements = std::max(f.in_elements, f.out_elements);
+  if (elements < 0.0 && kind != CommKind::all_gather) elements = std::max(f.in_elements, f.out_elements);
   return elements < 0.0 ? -1.0 : elements * element;
 }
 

@@ -1,5 +1,6 @@
 #include "sim/import/kineto/lexer.h"
 
+#include <array>
 #include <cstring>
 
 namespace sgsim::import::kineto {
@@ -9,6 +10,13 @@ constexpr std::size_t kChunk = std::size_t{4} << 20;
 constexpr std::size_t kLongestString = std::size_t{1} << 20;   // a longer one is a quote that never closes
 constexpr std::size_t kLongestMember = std::size_t{8} << 20;   // of the root
 constexpr std::size_t kLongestEvent = std::size_t{64} << 20;
+
+// What matters inside of a nested value: quotes and brackets.
+constexpr std::array<bool, 256> kStops = [] {
+  std::array<bool, 256> stops{};
+  for (const char c : {'"', '[', ']', '{', '}'}) stops[static_cast<unsigned char>(c)] = true;
+  return stops;
+}();
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
@@ -129,12 +137,14 @@ bool EventLexer::next(Event& e) {
           state_ = State::done;
           break;
         }
-        const Lexed result = c == '{' ? event(e) : Lexed::bad;
-        if (result == Lexed::good) return true;
+        const Lexed result = c == '{' ? event(e) : skip_value();
+        if (result == Lexed::good && c == '{') return true;
         const bool cut = result == Lexed::more;  // the file ends inside of this event
         ++forgiven_.malformed_events;
-        if (forgiven_.malformed_example.empty()) forgiven_.malformed_example = buffer_.substr(at_, 80);
-        if (cut) {
+        if (forgiven_.malformed_example.empty()) forgiven_.malformed_example = result == Lexed::good ? "no object" : buffer_.substr(at_, 80);
+        if (result == Lexed::good) {
+          break;  // a number or a list among the events: stepped over
+        } else if (cut) {
           forgiven_.unterminated = true;
           state_ = State::done;
         } else {
@@ -158,6 +168,17 @@ EventLexer::Lexed EventLexer::event(Event& e) {
     if (result == Lexed::good) return result;
     at_ = begin;
     forgiven_.unescaped_quotes = quotes;
+    if (result == Lexed::bad || buffer_.size() - begin > kLongestEvent || !refill()) return result;
+  }
+}
+
+EventLexer::Lexed EventLexer::skip_value() {
+  for (;;) {
+    const std::size_t begin = at_;
+    Member member;
+    const Lexed result = value(member, false);
+    if (result == Lexed::good) return result;
+    at_ = begin;
     if (result == Lexed::bad || buffer_.size() - begin > kLongestEvent || !refill()) return result;
   }
 }
@@ -271,9 +292,15 @@ EventLexer::Lexed EventLexer::string(std::string_view& text, char context) {
 // A nested list or object, taken whole.
 EventLexer::Lexed EventLexer::skip_nested(std::string_view& text) {
   const std::size_t begin = at_;
-  std::vector<char> open;
+  std::string& open = open_;
+  open.clear();
   while (at_ < buffer_.size()) {
-    const char c = buffer_[at_];
+    const char* at = buffer_.data() + at_;
+    const char* const end = buffer_.data() + buffer_.size();
+    while (at < end && !kStops[static_cast<unsigned char>(*at)]) ++at;
+    at_ = static_cast<std::size_t>(at - buffer_.data());
+    if (at == end) break;
+    const char c = *at;
     if (c == '"') {
       std::string_view inner;
       // A key or a value: in an object the quote may be followed by either, so both are tried.

@@ -56,6 +56,7 @@ class EventLexer {
   void start();
   bool root_member();
   Lexed event(Event& event);
+  Lexed skip_value();
   Lexed object(std::vector<Member>* args, Event* event);
   Lexed value(Member& member, bool in_object);
   Lexed string(std::string_view& text, char close_context);
@@ -65,6 +66,7 @@ class EventLexer {
 
   ByteSource& source_;
   std::string buffer_;
+  std::string open_;  // brackets still to close, in skip_nested
   std::size_t at_ = 0;
   bool end_of_file_ = false, found_events_ = false;
   State state_ = State::root;

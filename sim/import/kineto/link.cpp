@@ -121,6 +121,32 @@ void facts_from_shapes(const std::string& shapes, CommFacts& facts, double& elem
   if (facts.dtype.empty() && end != std::string::npos) facts.dtype = shapes.substr(quote + 1, end - quote - 1);
 }
 
+// "layers.3" of "FSDP::pre_forward (m.model.layers.3)" or "nn.Module: DecoderLayer_3"; empty when there is none.
+std::string_view layer_in(std::string_view name) {
+  for (const std::string_view word : {"layers.", "layer.", "blocks.", "h."}) {
+    for (std::size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
+      const std::size_t digits = at + word.size();
+      const std::size_t end = std::min(name.find_first_not_of("0123456789", digits), name.size());
+      if (end > digits && (at == 0 || name[at - 1] == '.' || name[at - 1] == '(' || name[at - 1] == ' ')) return name.substr(at, end - at);
+    }
+  }
+  if (name.rfind("nn.Module: ", 0) == 0 && (name.find("Layer_") != std::string_view::npos || name.find("Block_") != std::string_view::npos)) return name.substr(11);
+  return {};
+}
+
+// A layer holds for everything inside of what names it.
+void name_layers(trace::RankTrace& rank, trace::ImportedRun& run, const std::vector<std::uint32_t>& parent) {
+  std::vector<trace::Text> known(run.strings.size(), kNone), of_op(rank.ops.size(), 0);
+  for (std::uint32_t i = 0; i < rank.ops.size(); ++i) {
+    const trace::Text name = rank.ops[i].name;
+    if (known[name] == kNone) known[name] = run.strings.intern(layer_in(run.strings.at(name)));
+    of_op[i] = known[name] != 0 ? known[name] : parent[i] == kNone ? 0 : of_op[parent[i]];
+  }
+  for (trace::DeviceOp& op : rank.device_ops) {
+    if (op.layer == 0 && op.op != kNone) op.layer = of_op[op.op];
+  }
+}
+
 class CollectiveMaker {
  public:
   CollectiveMaker(trace::RankTrace& rank, trace::ImportedRun& run, const std::vector<std::uint32_t>& parent,
@@ -206,12 +232,13 @@ class CollectiveMaker {
       facts.in_elements = shape_elements;
       tally_.add(Count::collective_size_guessed, name);
     }
-    c.bytes = payload(c.kind, facts);
-    c.group = group_of(run_, facts);
-    if (c.group == kNone && rank_.world_size > 0) {
-      c.group = group_of(run_, {.group = "world", .size = rank_.world_size});
+    if (facts.group.empty() && facts.ranks.empty() && rank_.world_size > 0) {
+      facts.group = "world";
+      if (facts.size == 0) facts.size = rank_.world_size;
       tally_.add(Count::collective_group_guessed, name.empty() ? facts.name : name);
     }
+    c.bytes = payload(c.kind, facts);
+    c.group = group_of(run_, facts);
     c.name = run_.strings.intern(!facts.name.empty() ? std::string_view(facts.name) : annotation != kNone ? std::string_view(run_.strings.at(rank_.ops[annotation].name)) : std::string_view(name));
     c.dtype = run_.strings.intern(facts.dtype);
     c.peer = facts.peer;
@@ -290,6 +317,7 @@ void link_rank(trace::RankTrace& rank, trace::ImportedRun& run, const LinkInput&
   link_by_id(rank, ids);
   link_launches(rank, run, tally);
   count_overruns(rank, run, tally);
+  name_layers(rank, run, parent);
   CollectiveMaker(rank, run, parent, kernel_comms, op_comms, tally).make();
 }
 

@@ -15,6 +15,7 @@ using trace::Nanoseconds;
 
 // Microseconds beyond this lie after the year 5100: such times are nanoseconds already.
 constexpr Nanoseconds kNanosecondTimes = 100'000'000'000'000'000;  // 1e17, of the number as written
+constexpr Nanoseconds kFarthestTime = 4'000'000'000'000'000'000;   // 127 years: differences of two times stay in 63 bits
 constexpr Nanoseconds kLongestDuration = 86'400'000'000'000 * 30;  // 30 days
 constexpr std::string_view kStepMark = "ProfilerStep#";
 
@@ -59,6 +60,7 @@ bool RankBuilder::times(const Event& e, Times& t) {
     const bool number_like = number(e.time).has_value();
     return tally_.add(number_like ? Count::time_overflow : Count::time_missing, e.name), false;
   }
+  if (*start > kFarthestTime || *start < -kFarthestTime) return tally_.add(Count::time_overflow, e.name), false;
   t = {*start, 0};
   if (e.duration.empty() || e.duration == "null") return tally_.add(Count::duration_missing, e.name), true;
   auto duration = nanoseconds(e.duration);
@@ -139,9 +141,8 @@ void RankBuilder::take_op(const Event& e, trace::HostKind kind) {
   op.id = whole(id, -1);
   op.name = text(e.name);
   if (const auto dims = e.arg("Input Dims"); !dims.empty()) {
-    std::string shapes(dims);
-    shapes.append(" ").append(e.arg("Input type"));
-    op.shapes = text(shapes);
+    shapes_.assign(dims).append(" ").append(e.arg("Input type"));
+    op.shapes = text(shapes_);
   }
   const auto index = static_cast<std::uint32_t>(rank_.ops.size());
   if (e.name.rfind(kStepMark, 0) == 0) {
@@ -202,8 +203,12 @@ void RankBuilder::take_device(const Event& e, trace::DeviceKind kind) {
   op.stream = stream(e, e.tid);
   op.bytes = number(e.arg("bytes")).value_or(0.0);
   if (const auto grid = e.arg("grid"); !grid.empty()) op.blocks = static_cast<std::uint32_t>(std::clamp(elements_of(grid).value_or(0.0), 0.0, 4e9));
+  if (const auto layer = e.arg("layer"); !layer.empty()) op.layer = text(layer);  // sgsim simulate --trace
   const auto index = static_cast<std::uint32_t>(rank_.device_ops.size());
   if (kind == trace::DeviceKind::kernel && !e.arg("Collective name").empty()) kernel_comms_.emplace(index, comm_facts(e));
+  if (e.category == "communication") {  // sgsim simulate --trace
+    kernel_comms_.emplace(index, CommFacts{.name = std::string(e.name), .dtype = "byte", .group = {}, .description = {}, .ranks = {}, .in_split = {}, .out_split = {}, .in_elements = op.bytes});
+  }
   rank_.device_ops.push_back(op);
 }
 
@@ -219,7 +224,7 @@ void RankBuilder::shift(Nanoseconds base) {
     for (const auto& x : table) last = std::max(last, x.start + x.duration);
   };
   see(rank_.ops), see(rank_.calls), see(rank_.device_ops);
-  if (base <= 0 || last > std::numeric_limits<Nanoseconds>::max() - base) return;
+  if (base <= 0 || base > kFarthestTime - std::max<Nanoseconds>(0, last)) return;
   const auto add = [&](auto& table) {
     for (auto& x : table) x.start += base;
   };
@@ -246,7 +251,9 @@ void RankBuilder::read_header(const std::map<std::string, std::string, std::less
     if (const auto groups = info.find("pg_config"); groups != info.end() && groups->is_array()) {
       for (const Json& g : *groups) {
         if (!g.is_object()) continue;
-        CommFacts facts{.group = g.value("pg_name", Json("")).is_string() ? g.value("pg_name", "") : "", .description = g.value("pg_desc", Json("")).is_string() ? g.value("pg_desc", "") : ""};
+        CommFacts facts;
+        if (const auto name = g.find("pg_name"); name != g.end() && name->is_string()) facts.group = name->get<std::string>();
+        if (const auto words = g.find("pg_desc"); words != g.end() && words->is_string()) facts.description = words->get<std::string>();
         if (const auto ranks = g.find("ranks"); ranks != g.end()) facts.ranks = ranks->dump();
         facts.size = static_cast<std::uint32_t>(std::max<std::int64_t>(0, number_in(g, "pg_size", 0)));
         (void)group_of(run_, facts);

@@ -53,7 +53,7 @@ class RankBuilder {
   std::vector<Sync> syncs_;
   std::map<std::string, trace::Text, std::less<>> thread_names_;
   std::map<std::string, std::uint32_t, std::less<>> local_groups_;        // communicators known by an address only
-  std::string key_;
+  std::string key_, shapes_;
 };
 
 /// Sorts a rank's tables by time, links kernels to launches and launches to operators, and makes its collectives.

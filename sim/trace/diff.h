@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/trace/imported_run.h"
+
+namespace sgsim::trace {
+
+/// One key on both sides: device time and operations of one step of one rank (means over steps and ranks).
+struct DiffRow {
+  std::string key;
+  double operations_a = 0.0, operations_b = 0.0;
+  double seconds_a = 0.0, seconds_b = 0.0;
+  [[nodiscard]] double change() const { return seconds_b - seconds_a; }
+};
+
+/// Two runs against each other; rows by greatest change of time first.
+struct Diff {
+  double step_a = 0.0, step_b = 0.0;              // seconds from the first device operation to the end of the last, a step
+  std::uint32_t steps_a = 1, steps_b = 1;
+  std::vector<DiffRow> by_kind, by_stream, by_layer, by_name;
+};
+
+/// Steps as marked; where they are not, by the optimizer's annotations; else the file is one step.
+/// Streams are compared by their place in the order of busy time: their ids differ from run to run.
+[[nodiscard]] Diff diff_runs(const ImportedRun& a, const ImportedRun& b);
+
+/// `most`: rows of a table.
+[[nodiscard]] std::string diff_text(const Diff& diff, std::size_t most);
+
+}  // namespace sgsim::trace
