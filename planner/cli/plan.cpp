@@ -12,6 +12,7 @@
 #include "planner/cli/progress_bar.h"
 #include "planner/cli/scenario_flags.h"
 #include "planner/cli/subcommand.h"
+#include "planner/search/graph_split.h"
 #include "planner/search/report.h"
 #include "planner/search/search.h"
 #include "sim/core/units_text.h"
@@ -30,6 +31,7 @@ struct Flags {
   std::string price, mtbf, checkpoint, restart;
   std::size_t rerank = 0;
   bool placement = false;
+  int split = 0;
   std::string out;
 };
 
@@ -111,6 +113,10 @@ ExitCode plan(const Flags& flags) {
   scenario::InputCache cache;
   const scenario::Inputs inputs = cache.load(s);
   search::SearchOptions options = options_of(flags);
+  if (flags.split > 0) {
+    fmt::print("{}", search::split_text(s, inputs, flags.split));
+    return ExitCode::good;
+  }
   const InterruptGuard guard;
   ProgressBar bar;
   options.cancelled = [] { return interrupted.load(); };
@@ -144,11 +150,12 @@ void add_plan(CLI::App& app, Action& chosen) {
   command->add_option("-j,--threads", flags->threads, "Threads (default: one a core)")->check(CLI::Range(1U, 1024U));
   command->add_option("--nodes", flags->nodes, "Node counts to try (default: the scenario's; for cost and goodput its halves too)")->delimiter(',')->check(CLI::PositiveNumber);
   command->add_option("--price", flags->price, "Of one GPU, e.g. \"2.1 USD/h\"")->type_name("PRICE");
-  command->add_option("--gpu-mtbf", flags->mtbf, "Mean time between failures of one GPU, e.g. \"180000000 s\"")->type_name("TIME");
+  command->add_option("--gpu-mtbf", flags->mtbf, "Mean time between failures of one GPU, e.g. \"50000 h\"")->type_name("TIME");
   command->add_option("--checkpoint", flags->checkpoint, "Standstill for one checkpoint, e.g. \"30 s\"")->type_name("TIME");
   command->add_option("--restart", flags->restart, "From a failure to training again, e.g. \"600 s\"")->type_name("TIME");
   command->add_option("--rerank", flags->rerank, "Simulate the first N with the simgrid engine too (links shared max-min)")->type_name("N");
   command->add_flag("--placement", flags->placement, "Say what other orders of ranks on GPUs would cost the best plan");
+  command->add_option("--split", flags->split, "Instead of a search: cut the model's graph into N pipeline stages, and into FSDP units")->type_name("N")->check(CLI::Range(1, 1024));
   command->add_option("--export", flags->out, "Write the best plan for torchtitan, Megatron-LM, DeepSpeed and FSDP2 to this folder")->type_name("DIR");
   command->callback([flags, &chosen] { chosen = [flags] { return plan(*flags); }; });
 }
