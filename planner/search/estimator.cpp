@@ -22,7 +22,7 @@ using plan::Sharding;
 struct Estimator::LayoutWork {
   std::map<bool, std::shared_ptr<const LayerCosts>> costs;  // by "kernels cross layers"
   std::map<bool, Stages> stages;
-  std::map<bool, std::vector<std::vector<double>>> beside;
+  std::map<bool, std::vector<std::vector<Beside>>> beside;
   bool across = false;                                      // of the option at hand
 
   [[nodiscard]] const LayerCosts& layer_costs() const { return *costs.at(across); }

@@ -13,11 +13,12 @@ namespace {
 
 /// What FSDP adds while kernels run: unsharded units, gather buffers, raw gradients.
 struct UnitMemory {
-  double always = 0.0;           // in a pipeline from pass to pass: units that are not resharded, gradients that are not reduced yet
+  double kept = 0.0;             // in a pipeline from pass to pass: units that are not resharded
+  double gradients = 0.0;        // whole gradients of all units, where they are not reduced in every micro-batch
   double root = 0.0, root_gradient = 0.0;
-  double layer_forward = 0.0, layer_backward = 0.0;  // beside the kernels of one unit
+  double layer_forward = 0.0, layer_backward = 0.0;  // beside the kernels of one unit, its gradient excluded
+  double layer_gradient = 0.0;   // raw gradient of one unit
   double kept_units = 0.0;       // units that stay from forward to backward, without the root
-  double entry_gradient = 0.0;   // raw gradients of one unit, there for a moment as its backward pass is entered
 };
 
 UnitMemory unit_memory(const StateSetting& s, const LayerCosts& costs, const ChunkKind& kind) {
@@ -38,36 +39,41 @@ UnitMemory unit_memory(const StateSetting& s, const LayerCosts& costs, const Chu
   memory.root = root * parameter;
   memory.root_gradient = root * raw;
   memory.layer_forward = (reshards ? largest * parameter : 0.0) + buffers;
-  memory.layer_backward = (reshards ? largest * parameter * (1.0 + s.plan.fsdp.prefetch) : 0.0) + largest * raw;
+  memory.layer_backward = reshards ? largest * parameter * (1.0 + s.plan.fsdp.prefetch) : 0.0;
+  memory.layer_gradient = largest * raw;
   if (!reshards) memory.kept_units = layers * parameter;
   if (!reshards && pipeline) {
-    memory.always += (root + layers) * parameter;
+    memory.kept = (root + layers) * parameter;
     memory.kept_units = memory.root = 0.0;
   }
-  // Without reduction in every micro-batch the gradients of all units stay whole until the last.
-  if (!each && s.plan.micro_batches() > 1) {
-    memory.always += (root + layers) * raw;
-    memory.entry_gradient = largest * raw;
-    memory.root_gradient = 0.0;
-    memory.layer_backward -= largest * raw;
-  }
+  if (!each && s.plan.micro_batches() > 1) memory.gradients = (root + layers) * raw;
   return memory;
 }
 
-double pass_peak(const StateSetting& s, const LayerCosts& costs, const ChunkKind& kind, const UnitMemory& units, bool sharded) {
+/// While a chunk's pass runs, above what lives beside it. `growing`: the first backward pass, in which gradients that stay come one by one.
+double pass_peak(const StateSetting& s, const LayerCosts& costs, const ChunkKind& kind, const UnitMemory& units, bool growing) {
   const double raw = graph::size_of(s.types.raw_gradient);
-  const bool single = !sharded && s.plan.dp * s.plan.cp == 1 && !s.types.main_gradient && s.plan.micro_batches() == 1;
-  double peak = 0.0, saved = 0.0, later = single ? (kind.dense + kind.expert) * raw : 0.0;
+  const bool whole = units.gradients > 0.0;  // kept gradients; a new one is there for a moment only
+  double peak = 0.0, saved = 0.0, later = 0.0;
+  if (growing) {
+    for (std::size_t p = 0; p < kind.positions.size(); ++p) later += kind.is_layer[p] || !whole ? (costs.segments[kind.positions[p]].dense + costs.segments[kind.positions[p]].expert) * raw : 0.0;
+  }
+  const double all = later;
   for (std::size_t p = 0; p < kind.positions.size(); ++p) {
     const SegmentCost& segment = costs.segments[kind.positions[p]];
+    const bool layer = kind.is_layer[p];
     saved += segment.saved;
-    const double forward = segment.forward_peak + units.root + (kind.is_layer[p] ? units.layer_forward : 0.0);
-    const double backward = std::max(segment.backward_peak, units.entry_gradient) + units.root + units.root_gradient + (kind.is_layer[p] ? units.layer_backward : 0.0);
-    if (single) later -= (segment.dense + segment.expert) * raw;
-    peak = std::max(peak, saved + std::max(forward, backward + later));
+    if (growing && (layer || !whole)) later -= (segment.dense + segment.expert) * raw;
+    const double forward = segment.forward_peak + units.root + (layer ? units.layer_forward : 0.0);
+    double backward = segment.backward_peak + units.root + (layer ? units.layer_backward : 0.0);
+    if (whole && !growing) {
+      backward = std::max(backward, backward - segment.backward_peak + units.layer_gradient);
+    } else {
+      backward += units.root_gradient + (layer ? units.layer_gradient : 0.0) + later;
+    }
+    peak = std::max(peak, saved + std::max(forward, backward));
   }
-  if (single) peak = std::max(peak, (kind.dense + kind.expert) * raw);
-  return std::max(peak, 2.0 * units.root) + units.kept_units;
+  return std::max({peak, all, 2.0 * units.root}) + units.kept_units;
 }
 
 int communicators(const plan::Plan& p, const lower::Training& training, std::size_t stage, bool tied) {
@@ -82,18 +88,21 @@ int communicators(const plan::Plan& p, const lower::Training& training, std::siz
 
 }  // namespace
 
-std::vector<std::vector<double>> live_beside(const std::vector<std::vector<lower::PassStep>>& orders, const Stages& stages) {
-  std::vector<std::vector<double>> beside;
+std::vector<std::vector<Beside>> live_beside(const std::vector<std::vector<lower::PassStep>>& orders, const Stages& stages) {
+  std::vector<std::vector<Beside>> beside;
   for (std::size_t s = 0; s < orders.size(); ++s) {
     const auto& chunks = stages.kinds[stages.stages[s]];
-    std::vector<double> most(chunks.size(), 0.0);
+    std::vector<Beside> most(chunks.size());
     double live = 0.0;
+    bool late = false;
     for (const lower::PassStep& step : orders[s]) {
       const auto v = static_cast<std::size_t>(step.virtual_stage);
       const double saved = stages.chunk_kinds[chunks[v]].saved;
       if (!step.forward) live -= saved;
-      most[v] = std::max(most[v], live);
+      double& here = late ? most[v].late : most[v].early;
+      here = std::max(here, live);
       if (step.forward) live += saved;
+      late = late || !step.forward;
     }
     beside.push_back(std::move(most));
   }
@@ -114,21 +123,26 @@ Bytes state_memory(const StateSetting& s, double dense, double expert) {
   return Bytes(bytes);
 }
 
-Bytes reserved_memory(const StateSetting& s, const LayerCosts& costs, const Stages& stages, std::size_t stage, const std::vector<double>& beside, const cluster::Gpu& gpu) {
+Bytes reserved_memory(const StateSetting& s, const LayerCosts& costs, const Stages& stages, std::size_t stage, const std::vector<Beside>& beside, const cluster::Gpu& gpu) {
   const auto& chunks = stages.kinds[stages.stages[stage]];
   const bool sharded = lower::fully_sharded(s.plan.sharding) && s.shards > 1;
-  double dense = 0.0, expert = 0.0, peak = 0.0, always = 0.0;
+  // One replica without micro-batches to add up: gradients grow while activations go.
+  const bool single = !sharded && s.plan.dp * s.plan.cp == 1 && !s.types.main_gradient && s.plan.micro_batches() == 1;
+  double dense = 0.0, expert = 0.0, early = 0.0, late = 0.0, kept = 0.0, gradients = 0.0;
   for (std::size_t v = 0; v < chunks.size(); ++v) {
     const ChunkKind& kind = stages.chunk_kinds[chunks[v]];
     dense += kind.dense;
     expert += kind.expert;
     const UnitMemory units = sharded ? unit_memory(s, costs, kind) : UnitMemory{};
-    always += units.always;
-    peak = std::max(peak, beside[v] + pass_peak(s, costs, kind, units, sharded));
+    kept += units.kept;
+    gradients += units.gradients;
+    early = std::max(early, beside[v].early + pass_peak(s, costs, kind, units, single || units.gradients > 0.0));
+    late = std::max(late, beside[v].late + pass_peak(s, costs, kind, units, single));
   }
+  const double peak = std::max(early, late + gradients) + kept;
   const double tied = tied_elements(costs, s.plan);
   const lower::RuntimeMemory runtime = lower::runtime_memory(gpu, communicators(s.plan, s.training, stage, tied > 0.0), s.training.execution);
-  const Bytes allocated = state_memory(s, dense, expert) + Bytes(peak + always) + runtime.workspaces;
+  const Bytes allocated = state_memory(s, dense, expert) + Bytes(peak) + runtime.workspaces;
   return allocated * (1.0 + runtime.fragmentation) + runtime.communication + runtime.context;
 }
 
