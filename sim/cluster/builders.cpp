@@ -17,9 +17,9 @@ const Gpu kH200{.name = "H200-SXM-141GB", .profile = "h200", .memory = Bytes(139
 
 // NVLink 3: 12 links of 25 GB/s a direction (A100 datasheet: 600 GB/s both ways). NVLink 4: 18 links of 25 GB/s a
 // direction (H100 datasheet: 900 GB/s both ways). One hop through NVSwitch is under a microsecond; the latency of a
-// collective comes from the profile, this one only orders links in the flow model.
-const LinkSpec kNvlink3{.bandwidth = 300.0_GBps, .latency = 0.5_us};
-const LinkSpec kNvlink4{.bandwidth = 450.0_GBps, .latency = 0.5_us};
+// collective's hop comes from the profile, to which a cluster's own NVLink latency adds what it has beyond this one.
+const LinkSpec kNvlink3{.bandwidth = 300.0_GBps, .latency = kUsualNvlinkLatency};
+const LinkSpec kNvlink4{.bandwidth = 450.0_GBps, .latency = kUsualNvlinkLatency};
 // PCIe x16 after 128b/130b encoding: gen 4 31.5 GB/s, gen 5 63.0 GB/s a direction.
 const LinkSpec kPcie4{.bandwidth = 31.5_GBps, .latency = 1.0_us};
 const LinkSpec kPcie5{.bandwidth = 63.0_GBps, .latency = 1.0_us};

@@ -25,6 +25,10 @@ struct LinkSpec {
   auto operator<=>(const LinkSpec&) const = default;
 };
 
+/// One NVLink hop (through NVSwitch) of the builtin clusters and of the machines that profiles were measured on: their times
+/// of a collective's hop hold it.
+inline constexpr Seconds kUsualNvlinkLatency = 0.5_us;
+
 enum class IntraNode : std::uint8_t { nvswitch, nvlink_pairs, nvlink_mesh, pcie };
 
 /// One server.

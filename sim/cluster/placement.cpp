@@ -26,6 +26,21 @@ int working_nics(const Cluster& cluster, int node) {
   return cluster.node.nics - static_cast<int>(failed.size());
 }
 
+// NICs that a node with failed ones gives the group. Each member sends as much through the NIC nearest to it as the others
+// through theirs, so the NIC with most senders holds all of them up. Of the node's other GPUs as many send beside the group
+// as its siblings have.
+double nics_of_hurt_node(const Cluster& cluster, int node, const std::vector<int>& locals, double concurrent) {
+  const double own = static_cast<double>(locals.size());
+  const double strangers = cluster.node.gpus - own;
+  const double active = strangers > 0.0 ? std::min(1.0, (concurrent - 1.0) * own / strangers) : 0.0;  // share of them that send
+  std::map<int, double> senders;
+  for (int local = 0; local < cluster.node.gpus; ++local) senders[nic_of(cluster, node, local)] += active;
+  for (int local : locals) senders[nic_of(cluster, node, local)] += 1.0 - active;
+  double most = 1.0;
+  for (int local : locals) most = std::max(most, senders[nic_of(cluster, node, local)]);
+  return own / most;
+}
+
 // Network part: NICs the group may use on its worst node, the slowest of them, and what the leaf up-links leave.
 void add_network(const Cluster& cluster, const std::map<int, std::vector<int>>& locals_by_node, double concurrent, GroupShape& shape) {
   double nics = static_cast<double>(cluster.node.nics);
@@ -39,7 +54,8 @@ void add_network(const Cluster& cluster, const std::map<int, std::vector<int>>& 
       near.insert(nic);
       slow = std::min(slow, slowest(cluster, FaultKind::slow_nic, node, nic));
     }
-    nics = std::min({nics, static_cast<double>(near.size()), working_nics(cluster, node) / concurrent});
+    nics = std::min({nics, static_cast<double>(near.size()), cluster.node.nics / concurrent});
+    if (working_nics(cluster, node) < cluster.node.nics) nics = std::min(nics, nics_of_hurt_node(cluster, node, locals, concurrent));
     ++nodes_by_leaf[node / cluster.fabric.nodes_per_leaf];
   }
   shape.nics_per_node = nics;
@@ -82,6 +98,7 @@ GroupShape group_shape(const Cluster& cluster, std::span<const GpuId> members, d
     const bool pair = shape.ranks_per_node == 1 || (shape.ranks_per_node == 2 && first[0] / 2 == first[1] / 2);
     if (!pair) shape.intra = IntraNode::pcie;
   }
+  if (shape.intra != IntraNode::pcie) shape.nvlink_latency_added = cluster.node.nvlink.latency - kUsualNvlinkLatency;
   if (shape.nodes > 1) add_network(cluster, locals_by_node, concurrent_groups_per_node, shape);
   return shape;
 }

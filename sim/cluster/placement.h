@@ -21,6 +21,7 @@ struct GroupShape {
   IntraNode intra = IntraNode::nvswitch;
   BytesPerSecond nvlink_bandwidth; // one GPU's aggregate, per direction (slow links: the slowest)
   BytesPerSecond pcie_bandwidth;
+  Seconds nvlink_latency_added;    // of one NVLink hop beyond kUsualNvlinkLatency; negative where it is less
   auto operator<=>(const GroupShape&) const = default;
 };
 

@@ -53,6 +53,23 @@ TEST_CASE("four NICs for eight GPUs: sibling groups halve them") {
   CHECK(group_shape(c, gpus({0, 8}), 8.0).nics_per_node == Approx(0.5));
 }
 
+// Four groups of two GPUs a node ({0, 4}, {1, 5}, ...) on eight NICs: two NICs each. Node 1's NIC 0 fails: GPU 0 sends through
+// NIC 1, which GPU 1 uses already, so both get half of it, and their groups, whose members move the same bytes, one NIC's
+// worth instead of two. The other two groups lose nothing.
+TEST_CASE("a failed NIC halves its group and the one that it joins, no other") {
+  Cluster c = *builtin_cluster("dgx-a100-80gb", 2);
+  const auto nics = [&](std::uint32_t i) { return group_shape(c, gpus({i, i + 4, i + 8, i + 12}), 4.0).nics_per_node; };
+  CHECK(nics(0) == Approx(2.0));
+  c.faults = {{.kind = FaultKind::failed_nic, .node = 1, .index = 0}};
+  CHECK(nics(0) == Approx(1.0));
+  CHECK(nics(1) == Approx(1.0));
+  CHECK(nics(2) == Approx(2.0));
+  CHECK(nics(3) == Approx(2.0));
+  // Alone on its nodes, a group of GPU 0 finds its new NIC idle.
+  CHECK(group_shape(c, gpus({0, 8}), 1.0).nics_per_node == Approx(1.0));
+  CHECK(group_shape(c, gpus({0, 8}), 8.0).nics_per_node == Approx(0.5));
+}
+
 TEST_CASE("oversubscription 4:1 leaves a group with two nodes a leaf half of its NIC bandwidth") {
   Cluster c = *builtin_cluster("dgx-a100-80gb", 8);
   c.fabric.nodes_per_leaf = 4;
@@ -68,7 +85,16 @@ TEST_CASE("faults: a slow NIC slows its group, a failed one moves its GPU to the
   CHECK(group_shape(c, gpus({2, 10}), 8.0).nic_bandwidth.value() == Approx(25e9));
   c.faults = {{.kind = FaultKind::failed_nic, .node = 0, .index = 0}};
   CHECK(nic_of(c, 0, 0) == 1);
-  CHECK(group_shape(c, gpus({0, 8}), 8.0).nics_per_node == Approx(7.0 / 8.0));
+  CHECK(group_shape(c, gpus({0, 8}), 8.0).nics_per_node == Approx(0.5));  // shared with GPU 1's
+}
+
+TEST_CASE("NVLink latency: what a node has beyond the measured machines'") {
+  Cluster c = *builtin_cluster("dgx-a100-80gb", 1);
+  CHECK(group_shape(c, gpus({0, 1}), 1.0).nvlink_latency_added == Seconds{});
+  c.node.nvlink.latency = 2.5_us;
+  CHECK(group_shape(c, gpus({0, 1}), 1.0).nvlink_latency_added.value() == Approx(2e-6));
+  c.node.intra = IntraNode::pcie;
+  CHECK(group_shape(c, gpus({0, 1}), 1.0).nvlink_latency_added == Seconds{});
 }
 
 TEST_CASE("NVLink pairs: 2i and 2i+1 are joined, others go over PCIe") {
