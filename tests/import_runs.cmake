@@ -1,6 +1,5 @@
-# Execution traces, Chakra, nsys, writers, others' tools and the fuzz replays. Off until they have been run once on a quiet
-# machine: they were written last. cmake -DSGSIM_IMPORT_RUN_TESTS=ON
-option(SGSIM_IMPORT_RUN_TESTS "Build the tests of imported runs, of exports, and the fuzz replays of their readers" OFF)
+# Execution traces, Chakra, nsys, writers, others' tools and the fuzz replays.
+option(SGSIM_IMPORT_RUN_TESTS "Build the tests of imported runs, of exports, and the fuzz replays of their readers" ON)
 if(SGSIM_SIMULATOR AND SGSIM_IMPORT_RUN_TESTS)
   sgsim_test(unit import_runs DEPS sgsim_import)
   sgsim_test(validation import_runs DEPS sgsim_import)

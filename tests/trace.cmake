@@ -1,6 +1,5 @@
 # Imported runs: reading, matching, dependencies, replay; and the shared traces of others (skipped visibly where they are absent).
-# Off until they have been run once on a machine with time for it: configure with -DSGSIM_TRACE_TESTS=ON, then make it the default.
-option(SGSIM_TRACE_TESTS "Build the tests of imported runs" OFF)
+option(SGSIM_TRACE_TESTS "Build the tests of imported runs" ON)
 if(SGSIM_SIMULATOR AND SGSIM_TRACE_TESTS)
   sgsim_test(unit trace DEPS sgsim_import sgsim_replay sgsim_engine)
   sgsim_test(validation traces DEPS sgsim_import sgsim_replay sgsim_engine)

@@ -53,7 +53,11 @@ int run(int argc, const char* const* argv) {
   add_sweep(app, chosen);
   add_plan(app, chosen);
   add_check(app, chosen);
+  add_import(app, chosen);
+  add_replay(app, chosen);
+  add_diff(app, chosen);
   add_info(app, chosen);
+  add_export(app, chosen);
   add_scenario(app, chosen);
   try {
     app.parse(argc, argv);

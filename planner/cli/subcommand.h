@@ -17,7 +17,11 @@ void add_explain(CLI::App& app, Action& chosen);
 void add_sweep(CLI::App& app, Action& chosen);
 void add_plan(CLI::App& app, Action& chosen);
 void add_check(CLI::App& app, Action& chosen);
+void add_import(CLI::App& app, Action& chosen);
+void add_replay(CLI::App& app, Action& chosen);
+void add_diff(CLI::App& app, Action& chosen);
 void add_info(CLI::App& app, Action& chosen);
+void add_export(CLI::App& app, Action& chosen);
 void add_scenario(CLI::App& app, Action& chosen);
 
 /// "0.1.0".

@@ -15,7 +15,7 @@ struct WorkNode {
   Bytes memory;      // parameters, their state and what is kept for the backward pass
   bool operator==(const WorkNode&) const = default;
 };
-/// `from` makes its value number `value`, which `to` reads. A value counts once in a cut, however many read it.
+/// `from` makes its value number `value`, which `to` reads. A value counts once in a cut, however many read it; its edges have equal bytes.
 struct WorkEdge {
   std::uint32_t from = 0, to = 0;  // from < to
   Bytes bytes;

@@ -66,10 +66,10 @@ bool RankBuilder::times(const Event& e, Times& t) {
   auto duration = nanoseconds(e.duration);
   if (already_ns && integer(e.duration)) duration = integer(e.duration);
   if (!duration && !number(e.duration)) return tally_.add(Count::duration_missing, e.name), true;
+  if (duration && *duration < 0) return tally_.add(Count::duration_negative, e.name), true;
   if (!duration || *duration > kLongestDuration || t.start > std::numeric_limits<Nanoseconds>::max() - *duration) {
     return tally_.add(Count::duration_overflow, e.name), false;
   }
-  if (*duration < 0) return tally_.add(Count::duration_negative, e.name), true;
   t.duration = *duration;
   return true;
 }

@@ -12,12 +12,14 @@ using namespace sgsim::split;
 namespace {
 
 WorkGraph random_graph(std::mt19937& random, int nodes) {
-  std::uniform_int_distribution<int> amount(1, 9), coin(0, 2);
+  std::uniform_int_distribution<int> amount(1, 9), coin(0, 2), which(0, 1);
   WorkGraph g;
   for (int i = 0; i < nodes; ++i) g.nodes.push_back({.name = "n", .time = Seconds(amount(random)), .memory = Bytes(amount(random))});
   for (std::uint32_t a = 0; a < g.nodes.size(); ++a) {
+    const int sizes[] = {amount(random), amount(random)};  // of the two values that a node makes
     for (std::uint32_t b = a + 1; b < g.nodes.size(); ++b) {
-      if (coin(random) == 0) g.edges.push_back({.from = a, .to = b, .bytes = Bytes(amount(random))});
+      const std::uint32_t value = static_cast<std::uint32_t>(which(random));
+      if (coin(random) == 0) g.edges.push_back({.from = a, .to = b, .bytes = Bytes(sizes[value]), .value = value});
     }
   }
   return g;

@@ -1,0 +1,50 @@
+// sgsim import, replay and diff as users run them, on small traces of ours.
+#include "tests/cli/commands/program.h"
+#include "tests/support/catch.h"
+
+using sgsim::testing::run_sgsim;
+
+namespace {
+
+const std::string kCorpus = "tests/fuzz/corpus/kineto/";
+
+bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("import says what was read and what became of every record") {
+  const auto plain = run_sgsim("import " + kCorpus + "plain.json");
+  CHECK(plain.code == 0);
+  CHECK(says(plain.out, "kineto: 1 rank"));
+  CHECK(says(plain.out, "1 kernels"));
+  CHECK(says(plain.out, "import.kineto.no_steps_marked"));
+  CHECK_FALSE(says(plain.out, "import.kineto.operators"));
+  CHECK(says(run_sgsim("import " + kCorpus + "plain.json --report").out, "import.kineto.operators"));
+  CHECK(says(run_sgsim("import " + kCorpus + "malformed.json").out, "import.kineto.dropped.malformed_events"));
+  CHECK(says(run_sgsim("import --formats").out, "kineto"));
+}
+
+TEST_CASE("import refuses in words") {
+  const auto missing = run_sgsim("import /nonexistent.json");
+  CHECK(missing.code == 2);
+  CHECK(says(missing.err, "/nonexistent.json"));
+  CHECK(run_sgsim("import").code == 2);
+}
+
+TEST_CASE("replay prints measured against simulated, and fails past a limit") {
+  const auto replay = run_sgsim("replay " + kCorpus + "plain.json --trace " + sgsim::testing::scratch("replay.json"));
+  CHECK(replay.code == 0);
+  CHECK(says(replay.out, "measured ms"));
+  CHECK(says(sgsim::testing::content(sgsim::testing::scratch("replay.json")), "traceEvents"));
+  CHECK(run_sgsim("replay " + kCorpus + "plain.json --limit 1").code == 0);
+  const auto wanted = run_sgsim("replay " + kCorpus + "plain.json --dp 8");
+  CHECK(wanted.code == 2);
+  CHECK(says(wanted.err, "--captured-machine"));
+  CHECK(run_sgsim("replay " + kCorpus + "empty.json").code == 2);
+}
+
+TEST_CASE("diff compares two traces") {
+  const auto diff = run_sgsim("diff " + kCorpus + "plain.json " + kCorpus + "overrun.json");
+  CHECK(diff.code == 0);
+  for (const char* part : {"kind", "stream", "layer", "B - A ms"}) CHECK(says(diff.out, part));
+}
