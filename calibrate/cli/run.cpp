@@ -69,10 +69,13 @@ class Printer {
 int run_command(const RunFlags& flags) {
   // Compilation by the driver is measured: no cache may answer for it. Both must be set before CUDA and NCCL start.
   (void)setenv("CUDA_CACHE_DISABLE", "1", 1);
-  prepare_nccl_environment();
+  const NcclFiles nccl_files;
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) throw EnvironmentError("no GPU that CUDA can use; `list`, `fit` and `compare` need none");
-  const int gpus = flags.selection.gpus > 0 ? std::min(flags.selection.gpus, devices) : devices;
+  if (flags.selection.gpus > devices) {
+    throw InputError({.file = "--gpus", .where = "", .found = std::to_string(flags.selection.gpus), .expected = fmt::format("at most {}: the GPUs that CUDA sees here", devices), .hint = ""});
+  }
+  const int gpus = flags.selection.gpus > 0 ? flags.selection.gpus : devices;
   const std::vector<Key> points = flags.selection.smoke ? smoke_points(gpus) : select_points(flags.selection.groups, flags.selection.held_out, gpus);
 
   const std::string samples_file = samples_path(flags.out);

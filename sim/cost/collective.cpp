@@ -18,6 +18,7 @@ struct Links {
   const ProtocolCost* network = nullptr;  // null on one node
   double intra_bandwidth = 0.0;           // bytes/s of one GPU, effective
   double node_bandwidth = 0.0;            // bytes/s of one node's NICs for this group, effective
+  double intra_hop = 0.0;                 // s
   double network_hop = 0.0;               // s
 };
 
@@ -35,6 +36,7 @@ std::optional<Links> links_of(const Profile& profile, Algorithm family, Protocol
   if (links.intra == nullptr) return std::nullopt;
   const double raw = (pcie ? group.pcie_bandwidth : group.nvlink_bandwidth).value();
   links.intra_bandwidth = raw * links.intra->efficiency;
+  links.intra_hop = std::max(0.0, (links.intra->hop + group.nvlink_latency_added).value());
   if (group.nodes == 1) return links;
   links.network = find_cost(profile, family == Algorithm::nvls ? Algorithm::ring : family, protocol, LinkClass::network);
   if (links.network == nullptr) return std::nullopt;
@@ -70,7 +72,7 @@ CollectiveOption ring(const Links& l, Protocol protocol, CollectiveOp op, const 
   const double rounds = op == CollectiveOp::all_reduce ? 2.0 : 1.0;
   const double steps = rounds * (z.n - 1.0);
   const double crossing = l.network == nullptr ? 0.0 : rounds * (z.nodes - 1.0);
-  const double latency = base_of(l, z.per_node > 1.0) + (steps - crossing) * l.intra->hop.value() + crossing * l.network_hop;
+  const double latency = base_of(l, z.per_node > 1.0) + (steps - crossing) * l.intra_hop + crossing * l.network_hop;
   const double wire = op == CollectiveOp::broadcast ? z.bytes : steps * z.bytes / z.n;
   const double inside = z.per_node > 1.0 ? wire : 0.0, across = l.network == nullptr ? 0.0 : wire;
   const double local = op == CollectiveOp::broadcast ? 0.0 : z.bytes / z.n / local_bandwidth;
@@ -81,26 +83,26 @@ CollectiveOption ring(const Links& l, Protocol protocol, CollectiveOp op, const 
 double tree_bytes(const Sizes& z) { return z.nodes == 2.0 ? z.bytes : 2.0 * z.bytes; }
 
 CollectiveOption tree(const Links& l, Protocol protocol, const Sizes& z, double local_bandwidth, double tree_efficiency) {
-  const double latency = base_of(l, z.per_node > 1.0) + 2.0 * ((z.per_node - 1.0) * l.intra->hop.value() + std::ceil(std::log2(z.nodes)) * l.network_hop);
+  const double latency = base_of(l, z.per_node > 1.0) + 2.0 * ((z.per_node - 1.0) * l.intra_hop + std::ceil(std::log2(z.nodes)) * l.network_hop);
   const double inside = z.per_node > 1.0 ? z.bytes : 0.0;
   return joined(Algorithm::tree, protocol, latency, inside, l.intra_bandwidth * tree_efficiency, tree_bytes(z), l.node_bandwidth, z.per_node, z.bytes / z.n / local_bandwidth);
 }
 
 CollectiveOption nvls(const Links& l, const Sizes& z) {
-  const double latency = base_of(l, true) + (z.per_node - 1.0) * l.intra->hop.value() + (z.nodes > 1.0 ? 2.0 * std::ceil(std::log2(z.nodes)) * l.network_hop : 0.0);
+  const double latency = base_of(l, true) + (z.per_node - 1.0) * l.intra_hop + (z.nodes > 1.0 ? 2.0 * std::ceil(std::log2(z.nodes)) * l.network_hop : 0.0);
   const double inside = z.bytes * (1.0 + 1.0 / z.per_node), across = z.nodes > 1.0 ? tree_bytes(z) : 0.0;
   return joined(Algorithm::nvls, Protocol::simple, latency, inside, l.intra_bandwidth, across, l.node_bandwidth, z.per_node, 0.0);
 }
 
 CollectiveOption pairwise(const Links& l, Protocol protocol, const Sizes& z, double local_bandwidth) {
   const double across = z.bytes * (z.n - z.per_node) / z.n * z.per_node;  // of the whole node
-  const double latency = base_of(l, z.per_node > 1.0) + (z.n - 1.0) * l.intra->hop.value() + (z.nodes > 1.0 ? l.network_hop : 0.0);
+  const double latency = base_of(l, z.per_node > 1.0) + (z.n - 1.0) * l.intra_hop + (z.nodes > 1.0 ? l.network_hop : 0.0);
   return joined(Algorithm::pairwise, protocol, latency, z.bytes * (z.per_node - 1.0) / z.n, l.intra_bandwidth, z.nodes > 1.0 ? across : 0.0, l.node_bandwidth,
                 z.per_node, z.bytes / z.n / local_bandwidth);
 }
 
 CollectiveOption direct(const Links& l, Protocol protocol, const Sizes& z) {
-  const double latency = base_of(l, z.nodes == 1.0) + (z.nodes > 1.0 ? l.network_hop : l.intra->hop.value());
+  const double latency = base_of(l, z.nodes == 1.0) + (z.nodes > 1.0 ? l.network_hop : l.intra_hop);
   const bool network = z.nodes > 1.0;
   return joined(Algorithm::direct, protocol, latency, network ? 0.0 : z.bytes, l.intra_bandwidth, network ? z.bytes : 0.0, l.node_bandwidth, 1.0, 0.0);
 }

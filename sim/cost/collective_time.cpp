@@ -14,6 +14,7 @@ namespace {
 /// NVLink of the measured node, raw: the sweeps' shape is the group's own with this many ranks.
 double log_ratio(const Profile& profile, const CollectiveSweep& sweep, std::size_t i, cluster::GroupShape group) {
   group.ranks = group.ranks_per_node = sweep.ranks;
+  group.nvlink_latency_added = {};
   group.nvlink_bandwidth = profile.rates.at("nvlink.bandwidth").value;
   const Seconds model = choose_collective(profile, sweep.op, Bytes(static_cast<double>(sweep.bytes[i])), group).time();
   return std::log(static_cast<double>(sweep.time_ns[i]) * 1e-9 / model.value());
@@ -57,6 +58,16 @@ std::optional<Correction> correction(const Profile& profile, graph::CollectiveOp
   return Correction{.log_ratio = (1.0 - w) * low.log_ratio + w * high.log_ratio, .exact_ranks = false, .inside = low.inside && high.inside};
 }
 
+/// What the cluster's own NVLink latency adds to an operation: hops that no sweep has measured, so that no ratio scales them.
+Seconds added_latency(const Profile& profile, graph::CollectiveOp op, Bytes bytes, cluster::GroupShape group, const CollectiveOption& chosen) {
+  if (group.nvlink_latency_added == Seconds{}) return {};
+  group.nvlink_latency_added = {};
+  for (const CollectiveOption& plain : collective_options(profile, op, bytes, group)) {
+    if (plain.algorithm == chosen.algorithm && plain.protocol == chosen.protocol) return chosen.latency - plain.latency;
+  }
+  return {};
+}
+
 /// Thread blocks that NCCL's kernel holds: 24 for large operations in the traces of two H200s (shared/truth/h200), one for a
 /// few bytes. For reports; the slowing that they cause is measured as a whole (Interference).
 int channels_of(const CollectiveOption& o) { return o.protocol == Protocol::simple ? 24 : 8; }
@@ -71,7 +82,8 @@ TransferEstimate collective_time(const Profile& profile, graph::CollectiveOp op,
                      .source = Source::fitted, .sigma = profile.factors.at(best.inter_node ? "collective.sigma_network" : "collective.sigma").value};
   if (const auto c = correction(profile, op, bytes.value(), group)) {
     const double factor = std::exp(c->log_ratio);
-    e.latency *= factor;
+    const Seconds added = added_latency(profile, op, bytes, group, best);
+    e.latency = (e.latency - added) * factor + added;
     e.bandwidth /= factor;
     e.source = c->exact_ranks && c->inside ? Source::measured : Source::interpolated;
     e.sigma = c->exact_ranks && c->inside ? 0.03 : 0.08;

@@ -98,12 +98,17 @@ void NcclGroup::enqueue(CollectiveKind kind, const std::vector<void*>& in, const
   check_nccl(ncclGroupEnd(), "end a group");
 }
 
-void prepare_nccl_environment() {
+NcclFiles::NcclFiles() {
   (void)setenv("NCCL_NVLS_ENABLE", "0", 1);
   (void)setenv("NCCL_DEBUG", "INFO", 1);
   (void)setenv("NCCL_DEBUG_SUBSYS", "TUNING", 1);
   (void)setenv("NCCL_DEBUG_FILE", own_file("nccl.log").c_str(), 1);
   (void)setenv("NCCL_TOPO_DUMP_FILE", own_file("topology.xml").c_str(), 1);
+}
+
+NcclFiles::~NcclFiles() {
+  std::error_code ignored;  // never written without a communicator
+  for (const char* name : {"nccl.log", "topology.xml"}) std::filesystem::remove(own_file(name), ignored);
 }
 
 std::vector<NcclChoice> new_nccl_choices() {

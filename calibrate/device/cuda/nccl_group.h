@@ -42,9 +42,15 @@ class NcclGroup {
   std::vector<Stream> streams_;
 };
 
-/// Makes NCCL log its choices (subsystem TUNING) into a file of this process, and switches NVLink multicast off. Call before
-/// the first communicator.
-void prepare_nccl_environment();
+/// Makes NCCL log its choices (subsystem TUNING) and its topology into files of this process, and switches NVLink multicast
+/// off. To be made before the first communicator; takes the files away when it goes.
+class NcclFiles {
+ public:
+  NcclFiles();
+  ~NcclFiles();
+  NcclFiles(const NcclFiles&) = delete;
+  NcclFiles& operator=(const NcclFiles&) = delete;
+};
 /// What NCCL logged since the last call.
 [[nodiscard]] std::vector<NcclChoice> new_nccl_choices();
 /// PCIe, NVLink and NICs as NCCL found them; empty before the first communicator.

@@ -105,6 +105,20 @@ TEST_CASE("multicast: S (1 + 1/n) on three GPUs or more behind a switch") {
   CHECK(choose_collective(p, CollectiveOp::all_reduce, Bytes(80e6), mesh).algorithm == Algorithm::ring);
 }
 
+// 8 ranks, 80 MB: 1400 us of transfer, 10 + 14 hops of 1 us. NVLink 2 us slower than the profile's machine: 14 x 2 us more.
+// The sweep (twice the model) scales what it measured only: 2 (10 + 14) + 28.
+TEST_CASE("NVLink latency beyond the measured machine's adds its hops, which no sweep scales") {
+  Profile p = small_profile();
+  Diagnostics d;
+  cluster::GroupShape slow = one_node(8);
+  slow.nvlink_latency_added = 2.0_us;
+  CHECK(us(collective_time(p, CollectiveOp::all_reduce, Bytes(80e6), slow, d).latency) == Approx(52.0));
+  p.sweeps = {{.op = CollectiveOp::all_reduce, .ranks = 8, .bytes = {80000000}, .time_ns = {2 * 1424000}, .source = "s"}};
+  const TransferEstimate e = collective_time(p, CollectiveOp::all_reduce, Bytes(80e6), slow, d);
+  CHECK(us(e.latency) == Approx(76.0));
+  CHECK(us(e.time()) == Approx(2.0 * 1400.0 + 76.0));
+}
+
 TEST_CASE("a sweep corrects the model where operation and links match") {
   Profile p = small_profile();
   // Measured twice the model at 2 ranks (model: 10 + 2 + S / 100 GB/s).
