@@ -63,6 +63,14 @@ int run(int argc, const char* const* argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {  // --help, --version
     return flushed(app.exit(done));
+  } catch (const CLI::RequiredError& error) {
+    if (argc < 2 || argv[1][0] == '-' || !app.get_subcommands().empty()) {
+      app.exit(error);
+      return static_cast<int>(ExitCode::bad_input);
+    }
+    std::string names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names += (names.empty() ? "" : ", ") + command->get_name();
+    return say("bad input", std::string(argv[1]) + ": found an unknown subcommand; expected one of " + names, ExitCode::bad_input);
   } catch (const CLI::ParseError& error) {
     app.exit(error);
     return static_cast<int>(ExitCode::bad_input);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "planner/cli/engines.h"
 #include "planner/cli/scenario_flags.h"
@@ -21,18 +22,18 @@ struct Flags {
   ScenarioFlags scenario;
   bool json = false;
   std::string trace;
-  std::int64_t rank = -1;
+  std::optional<std::int64_t> rank;
 };
 
 scenario::EngineRequest request_of(const Flags& flags, const scenario::Scenario& s) {
   scenario::EngineRequest request{.choice = s.engine, .record = scenario::Record::nothing, .ranks = {}};
-  if (flags.rank >= s.cluster.gpus()) {
-    throw InputError({.file = fmt::format("--rank {}", flags.rank), .where = "", .found = fmt::format("{} ranks", s.cluster.gpus()),
+  if (flags.rank && (*flags.rank < 0 || *flags.rank >= s.cluster.gpus())) {
+    throw InputError({.file = fmt::format("--rank {}", *flags.rank), .where = "", .found = std::to_string(*flags.rank),
                       .expected = fmt::format("a rank from 0 to {}", s.cluster.gpus() - 1), .hint = ""});
   }
-  if (flags.rank >= 0) {
+  if (flags.rank) {
     request.record = scenario::Record::ranks;
-    request.ranks = {RankId{static_cast<std::uint32_t>(flags.rank)}};
+    request.ranks = {RankId{static_cast<std::uint32_t>(*flags.rank)}};
   } else if (!flags.trace.empty()) {
     request.record = scenario::Record::one_a_stage;
   } else if (flags.json) {
@@ -43,7 +44,7 @@ scenario::EngineRequest request_of(const Flags& flags, const scenario::Scenario&
 
 void write_trace(const Flags& flags, const scenario::Scenario& s, const scenario::Run& run) {
   const scenario::TraceSize size = scenario::write_trace(flags.trace, s, run);
-  const char* what = flags.rank >= 0 ? "the rank that was asked for" : "the first rank of each stage; --rank R draws another";
+  const char* what = flags.rank ? "the rank that was asked for" : "the first rank of each stage; --rank R draws another";
   fmt::print(stderr, "timeline: {} ({} rank{}, {} slices: {}); open it at https://ui.perfetto.dev\n", flags.trace, size.ranks, size.ranks == 1 ? "" : "s", size.slices, what);
 }
 
@@ -78,8 +79,8 @@ void add_simulate(CLI::App& app, Action& chosen) {
   CLI::App* command = app.add_subcommand("simulate", "Predict one training step: time, throughput, memory, where both go");
   flags->scenario.add(*command, true);
   command->add_flag("--json", flags->json, "Print JSON (scenarios/schema/result.schema.json)");
-  command->add_option("--trace", flags->trace, "Write a timeline for Perfetto (docs/formats/trace.md)")->type_name("FILE.json[.gz]");
-  command->add_option("--rank", flags->rank, "This rank alone (its class, where ranks are folded): its figures, and with --trace its timeline")->type_name("R")->check(CLI::NonNegativeNumber);
+  command->add_option("--trace", flags->trace, "Write a timeline for Perfetto (docs/formats/trace.md)")->type_name("FILE.json[.gz]")->check([](const std::string& path) { return path.empty() ? std::string("an empty file name") : std::string(); }, "");
+  command->add_option("--rank", flags->rank, "This rank alone (its class, where ranks are folded): its figures, and with --trace its timeline")->type_name("R");
   command->callback([flags, &chosen] { chosen = [flags] { return simulate(*flags); }; });
 }
 

@@ -24,6 +24,7 @@ struct Training {
   graph::DType compute_dtype = graph::DType::bfloat16;   // autocast / mixed precision
   graph::DType parameter_dtype = graph::DType::float32;  // of the master parameters
   graph::DType gradient_dtype = graph::DType::float32;   // in which gradients are reduced and accumulated
+  bool tf32 = false;               // float32 products may use TF32 (torch.set_float32_matmul_precision("high")); PyTorch's default is off
   bool autocast = true;            // cast at use; false: the parameters themselves are compute_dtype
   Optimizer optimizer = Optimizer::adamw;
   bool optimizer_fused = true;     // one multi-tensor kernel against one loop a parameter

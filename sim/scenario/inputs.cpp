@@ -26,6 +26,17 @@ std::string key_of(const Scenario& s) {
                      m.dense_mask, s.plan.micro_batch, s.training.autocast, static_cast<int>(s.training.compute_dtype));
 }
 
+/// The generator names the scenario's fields; which file they stand in is known here.
+graph::OperatorGraph generated(const Scenario& s, const import::HfModel& model, const import::GenerateOptions& options) {
+  try {
+    return import::generate_graph(model, options);
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    if (problem.file.empty()) problem.file = s.file;
+    throw InputError(std::move(problem));
+  }
+}
+
 void check_micro_batch(const Scenario& s, const graph::OperatorGraph& graph) {
   if (graph.micro_batch == s.plan.micro_batch) return;
   throw InputError({.file = s.file, .where = "$.plan.micro_batch", .found = std::to_string(s.plan.micro_batch),
@@ -40,18 +51,18 @@ InputCache::Model InputCache::model(const Scenario& s) {
     graph::OperatorGraph graph = read_any_graph(s.model.path);
     if (s.model.layers != 0) graph = import::stack_layers(graph, s.model.layers);
     auto shared = std::make_shared<const graph::OperatorGraph>(std::move(graph));
-    return {.graph = shared, .shape = shape_of(*shared), .name = shared->name};
+    return {.graph = shared, .shape = shape_of(*shared), .name = shared->name, .left_out = {}};
   }
   import::HfModel model = s.model.config.empty() ? import::read_hf_config(s.model.path) : import::parse_hf_config(s.model.config, s.file + ": $.model.config");
   if (s.model.layers != 0) set_layers(model, s.model.layers);
   model.shape.sequence = s.model.sequence;
-  auto graph = import::generate_graph(model, {.micro_batch = s.plan.micro_batch,
+  auto graph = generated(s, model, {.micro_batch = s.plan.micro_batch,
                                               .sequence = s.model.sequence,
                                               .flash_attention = s.model.attention == AttentionStyle::flash,
                                               .causal_mask_tensor = s.model.dense_mask,
                                               .autocast = s.training.autocast,
                                               .dtype = s.training.compute_dtype});
-  return {.graph = std::make_shared<const graph::OperatorGraph>(std::move(graph)), .shape = model.shape, .name = model.family};
+  return {.graph = std::make_shared<const graph::OperatorGraph>(std::move(graph)), .shape = model.shape, .name = model.family, .left_out = model.left_out};
 }
 
 Inputs InputCache::load(const Scenario& s) {
@@ -62,7 +73,7 @@ Inputs InputCache::load(const Scenario& s) {
   if (s.model.kind == ModelKind::graph) check_micro_batch(s, *found->second.graph);
   auto& profile = profiles_[s.profile];
   if (profile == nullptr) profile = std::make_shared<const cost::Profile>(cost::load_profile(s.profile));
-  return {.graph = found->second.graph, .shape = found->second.shape, .profile = profile, .model = found->second.name};
+  return {.graph = found->second.graph, .shape = found->second.shape, .profile = profile, .model = found->second.name, .left_out = found->second.left_out};
 }
 
 }  // namespace sgsim::scenario

@@ -18,6 +18,7 @@ struct Inputs {
   plan::ModelShape shape;
   std::shared_ptr<const cost::Profile> profile;
   std::string model;                                  // family or graph name, for reports
+  std::vector<std::string> left_out = {};             // sizes that a config.json leaves to its library's default
 };
 
 /// Reads the files that scenarios name, each once: variants of one scenario share them. Safe to call from threads.
@@ -31,6 +32,7 @@ class InputCache {
     std::shared_ptr<const graph::OperatorGraph> graph;
     plan::ModelShape shape;
     std::string name;
+    std::vector<std::string> left_out;
   };
   Model model(const Scenario& scenario);
 

@@ -66,6 +66,11 @@ json parse_document(std::string_view text, const std::string& file) {
     throw InputError({.file = file, .where = "", .found = fmt::format("{} bytes", text.size()),
                       .expected = "at most 64 MiB", .hint = ""});
   }
+  // The parser takes a NUL for the end of the text, whatever comes behind it.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    const Position at = position_of(text, nul + 1);
+    throw InputError({.file = file, .where = fmt::format("line {}, column {}", at.line, at.column), .found = "a NUL byte", .expected = "JSON", .hint = ""});
+  }
   Strictness strictness(file);
   try {
     return json::parse(text.begin(), text.end(), std::ref(strictness));

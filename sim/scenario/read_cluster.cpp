@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +16,9 @@ namespace {
 using cluster::Cluster;
 using nlohmann::json;
 
-constexpr Range kNodes{1, 1 << 20};
+// Measured: 131,072 nodes of 8 GPUs take 6.5 s and 1,048,576 nodes more than 100 s, on one core.
+constexpr Range kNodes{1, 1 << 17};
+constexpr std::int64_t kMostGpus = 1LL << 20;
 constexpr Range kPerNode{0, 1024};
 
 /// Without a base a field must be there; with one it may be left to it, which is no default of ours: the base states it.
@@ -67,7 +71,8 @@ cluster::Fault read_fault(const json& value, const std::string& path, Document& 
   fault.node = static_cast<int>(section.integer("node", {0, kNodes.high}));
   fault.index = static_cast<int>(section.integer("index", kPerNode));
   const bool gone = fault.kind == cluster::FaultKind::failed_nic;
-  if (!gone || section.has("factor")) fault.factor = section.number("factor", 1e-6, 1.0);
+  if (gone && section.has("factor")) section.fail("factor", describe(*section.find("factor")), "no factor: a failed NIC carries nothing", "For one that still carries some, use \"slow_nic\"");
+  if (!gone) fault.factor = section.number("factor", 1e-6, 1.0);
   section.finish();
   return fault;
 }
@@ -118,6 +123,9 @@ ClusterSection read_cluster_section(ObjectReader& section, const std::string& fo
   read_fabric(section.object("fabric"), has_base, c.fabric);
   read_faults(section, c.faults);
   section.finish();
+  if (const std::int64_t gpus = std::int64_t{c.nodes} * c.node.gpus; gpus > kMostGpus) {
+    section.fail("nodes", fmt::format("{} nodes of {} GPUs = {}", c.nodes, c.node.gpus, gpus), fmt::format("at most {} GPUs", kMostGpus));
+  }
   check(section, c);
   return result;
 }

@@ -24,6 +24,12 @@ std::string default_profile(ObjectReader& root, const cluster::Gpu& gpu) {
   return (std::filesystem::path(data_folder()) / "profiles" / (gpu.profile + ".json")).string();
 }
 
+/// FlashAttention's and cuDNN's fused kernels take 16-bit types only; PyTorch falls back to unfused attention.
+void check_attention(ObjectReader& model, const Scenario& s) {
+  if (s.model.kind != ModelKind::config || s.model.attention != AttentionStyle::flash || s.training.compute_dtype != graph::DType::float32) return;
+  model.fail("attention", "\"flash\" with training.compute_dtype float32", "\"unfused\": flash attention takes bfloat16 and float16 only", "--set model.attention=unfused");
+}
+
 /// An effective scenario carries the list of what was left out of its original; what is set anew leaves the list.
 void restore_defaults(ObjectReader& root, Document& document) {
   const json* list = root.find("defaults");
@@ -67,6 +73,7 @@ Scenario scenario_from_text(std::string_view text, const std::string& file, cons
   scenario.plan = read_plan_section(plan, scenario.cluster.gpus());
   ObjectReader training = root.object("training");
   scenario.training = read_training_section(training);
+  check_attention(model, scenario);
   scenario.profile = root.has("profile") ? resolve(root.text("profile", "path of a profile file"), folder)
                                          : default_profile(root, scenario.cluster.node.gpu);
   ObjectReader engine = root.object("engine");

@@ -143,6 +143,13 @@ lower::Training read_training_section(ObjectReader& section) {
   t.parameter_dtype = section.choice<graph::DType>("parameter_dtype", words::kFloat, t.parameter_dtype);
   t.gradient_dtype = section.choice<graph::DType>("gradient_dtype", words::kFloat, t.gradient_dtype);
   t.autocast = section.boolean("autocast", t.autocast);
+  t.tf32 = section.boolean("tf32", t.tf32);
+  // Without autocast the products run in the parameters' type; a float32 parameter is then the master copy of another.
+  if (!t.autocast && t.parameter_dtype != t.compute_dtype && t.parameter_dtype != graph::DType::float32) {
+    const std::string compute(graph::to_text(t.compute_dtype));
+    section.fail("parameter_dtype", "\"" + std::string(graph::to_text(t.parameter_dtype)) + "\" with compute_dtype " + compute + " and no autocast", "\"" + compute + "\" or \"float32\" (a master copy)",
+                 "Nothing would cast the one to the other");
+  }
   t.optimizer = section.choice<lower::Optimizer>("optimizer", words::kOptimizer, t.optimizer);
   t.optimizer_fused = section.boolean("optimizer_fused", t.optimizer_fused);
   t.clip_gradients = section.boolean("clip_gradients", t.clip_gradients);

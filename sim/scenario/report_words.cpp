@@ -18,6 +18,9 @@ std::string plan_text(const plan::Plan& p) {
   if (p.cp > 1) text += fmt::format(", cp {}", p.cp);
   if (p.ep > 1) text += fmt::format(", ep {}", p.ep);
   const std::int64_t n = p.micro_batches();
+  if (p.micro_batch * p.dp * n != p.global_batch) {  // a broken rule; the report says which
+    return text + fmt::format("; global batch {}, micro-batches of {} x dp; recompute {}", grouped(p.global_batch), p.micro_batch, name_of<plan::Recompute>(words::kRecompute, p.recompute));
+  }
   return text + fmt::format("; global batch {} = {} micro-batch{} of {} x dp; recompute {}", grouped(p.global_batch), grouped(n), n == 1 ? "" : "es",
                             p.micro_batch, name_of<plan::Recompute>(words::kRecompute, p.recompute));
 }

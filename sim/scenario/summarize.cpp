@@ -1,5 +1,8 @@
 #include "sim/scenario/summarize.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -144,6 +147,7 @@ void add_memory_curve(Result& r, const lower::Lowered& lowered, const Simulation
 }
 
 FlopsPerSecond peak_of(const Inputs& inputs, const Scenario& scenario) {
+  if (scenario.training.compute_dtype == graph::DType::float32 && !scenario.training.tf32) return inputs.profile->gpu.vector_peak.value;
   const auto peak = inputs.profile->gpu.peak.find(scenario.training.compute_dtype);
   if (peak != inputs.profile->gpu.peak.end()) return peak->second.value;
   throw InputError({.file = scenario.profile, .where = "$.gpu.peak", .found = "no rate for " + std::string(graph::to_text(scenario.training.compute_dtype)),
@@ -194,6 +198,9 @@ Result summarize(const Scenario& scenario, const Inputs& inputs, const lower::Lo
   r.engine = t.engine;
   r.engine_settings = t.engine_settings;
   r.notes = lowered.notes;
+  if (!inputs.left_out.empty()) {
+    r.notes.push_back({.rule = "model_config_defaults", .message = fmt::format("{} leaves to the defaults of Hugging Face's config class: {}", scenario.model.path.empty() ? "model.config" : scenario.model.path, fmt::join(inputs.left_out, ", "))});
+  }
   r.diagnostics = lowered.diagnostics;
   r.diagnostics.merge(t.diagnostics);
   return r;

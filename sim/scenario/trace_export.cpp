@@ -68,7 +68,9 @@ class Exporter {
   void describe(std::uint32_t rank) {
     const Program& program = program_of(simulation_, rank);
     const std::uint32_t count = simulation_.timeline.multiplicity.at(rank);
-    std::string name = fmt::format("rank {} ({})", simulation_.timeline.representative.at(rank).value, program.name);
+    const bool asked = run_.result.asked.size() == 1;  // the rank that was asked for is drawn by one of its class
+    const std::uint32_t shown = asked ? run_.result.asked.front().example.value : simulation_.timeline.representative.at(rank).value;
+    std::string name = fmt::format("rank {} ({})", shown, program.name);
     if (count > 1) name += fmt::format(", one of {} alike", count);
     writer_.process(rank, name, rank);
     for (std::uint32_t s = 0; s < program.streams.size(); ++s) writer_.thread(rank, s, program.streams[s]);

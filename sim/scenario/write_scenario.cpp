@@ -61,6 +61,7 @@ json of(const lower::Training& t) {
   j["parameter_dtype"] = word(words::kFloat, t.parameter_dtype);
   j["gradient_dtype"] = word(words::kFloat, t.gradient_dtype);
   j["autocast"] = t.autocast;
+  j["tf32"] = t.tf32;
   j["optimizer"] = word(words::kOptimizer, t.optimizer);
   j["optimizer_fused"] = t.optimizer_fused;
   j["clip_gradients"] = t.clip_gradients;

@@ -17,16 +17,25 @@ constexpr std::array<std::string_view, 5> kActivations = {"silu", "gelu", "gelu_
 
 class Reader {
  public:
-  explicit Reader(const JsonValue& root) : root_(root) {}
+  Reader(const JsonValue& root, const std::string& file) : root_(root), file_(file) {}
 
   [[nodiscard]] std::int64_t size(std::string_view key, std::int64_t otherwise) const {
     const auto value = root_.find(key);
     return value ? value->integer_between(1, kMost) : otherwise;
   }
-  [[nodiscard]] std::int64_t layers(std::string_view key, std::int64_t otherwise) const {
+  /// A size that decides what the model costs: must be stated, or else is noted as the library's default.
+  [[nodiscard]] std::int64_t stated(std::string_view key, std::int64_t most = kMost) const {
     const auto value = root_.find(key);
-    return value ? value->integer_between(1, kMostLayers) : otherwise;
+    if (value) return value->integer_between(1, most);
+    throw InputError({.file = file_, .where = fmt::format("$.{}", key), .found = "nothing", .expected = "a whole number: models of this family come in many sizes", .hint = ""});
   }
+  [[nodiscard]] std::int64_t noted(std::string_view key, std::int64_t otherwise, std::int64_t most = kMost) const {
+    const auto value = root_.find(key);
+    if (value) return value->integer_between(1, most);
+    left_out_.push_back(fmt::format("{} {}", key, otherwise));
+    return otherwise;
+  }
+  [[nodiscard]] std::vector<std::string> left_out() const { return left_out_; }
   [[nodiscard]] bool flag(std::string_view key, bool otherwise) const {
     const auto value = root_.find(key);
     return value ? value->flag() : otherwise;
@@ -63,6 +72,8 @@ class Reader {
 
  private:
   const JsonValue& root_;
+  const std::string& file_;
+  mutable std::vector<std::string> left_out_;
 };
 
 // The defaults below are those of transformers' LlamaConfig, MixtralConfig, GPT2Config and BertConfig (documented in
@@ -71,12 +82,12 @@ class Reader {
 Config read_llama(const Reader& in) {
   Config c;
   c.family = Family::llama;
-  c.vocab = in.size("vocab_size", 32000);
-  c.hidden = in.size("hidden_size", 4096);
-  c.ffn = in.size("intermediate_size", 11008);
-  c.layers = in.layers("num_hidden_layers", 32);
-  c.heads = in.size("num_attention_heads", 32);
-  c.kv_heads = in.size("num_key_value_heads", c.heads);
+  c.vocab = in.stated("vocab_size");
+  c.hidden = in.stated("hidden_size");
+  c.ffn = in.stated("intermediate_size");
+  c.layers = in.stated("num_hidden_layers", kMostLayers);
+  c.heads = in.stated("num_attention_heads");
+  c.kv_heads = in.noted("num_key_value_heads", c.heads);
   c.head_dim = in.size("head_dim", c.hidden / c.heads);
   c.max_positions = in.size("max_position_embeddings", 2048);
   c.norm_eps = in.eps("rms_norm_eps", 1e-6);
@@ -91,20 +102,20 @@ Config read_llama(const Reader& in) {
 Config read_mixtral(const Reader& in) {
   Config c;
   c.family = Family::mixtral;
-  c.vocab = in.size("vocab_size", 32000);
-  c.hidden = in.size("hidden_size", 4096);
-  c.ffn = in.size("intermediate_size", 14336);
-  c.layers = in.layers("num_hidden_layers", 32);
-  c.heads = in.size("num_attention_heads", 32);
-  c.kv_heads = in.size("num_key_value_heads", 8);
+  c.vocab = in.stated("vocab_size");
+  c.hidden = in.stated("hidden_size");
+  c.ffn = in.stated("intermediate_size");
+  c.layers = in.stated("num_hidden_layers", kMostLayers);
+  c.heads = in.stated("num_attention_heads");
+  c.kv_heads = in.noted("num_key_value_heads", 8);
   c.head_dim = in.size("head_dim", c.hidden / c.heads);
   c.max_positions = in.size("max_position_embeddings", 4096 * 32);
   c.norm_eps = in.eps("rms_norm_eps", 1e-5);
   c.activation = in.activation("hidden_act", "silu");
   c.tied_embeddings = in.flag("tie_word_embeddings", false);
   c.attention_dropout = in.probability("attention_dropout", 0.0);
-  c.experts = in.size("num_local_experts", 8);
-  c.experts_per_token = in.size("num_experts_per_tok", 2);
+  c.experts = in.noted("num_local_experts", 8);
+  c.experts_per_token = in.noted("num_experts_per_tok", 2);
   in.refuse("sliding_window");
   in.refuse("output_router_logits");  // would add the auxiliary loss
   return c;
@@ -113,14 +124,14 @@ Config read_mixtral(const Reader& in) {
 Config read_gpt2(const Reader& in) {
   Config c;
   c.family = Family::gpt2;
-  c.vocab = in.size("vocab_size", 50257);
-  c.hidden = in.size("n_embd", 768);
+  c.vocab = in.noted("vocab_size", 50257);
+  c.hidden = in.noted("n_embd", 768);
   c.ffn = in.size("n_inner", 4 * c.hidden);
-  c.layers = in.layers("n_layer", 12);
-  c.heads = in.size("n_head", 12);
+  c.layers = in.noted("n_layer", 12, kMostLayers);
+  c.heads = in.noted("n_head", 12);
   c.kv_heads = c.heads;
   c.head_dim = c.hidden / c.heads;
-  c.max_positions = in.size("n_positions", 1024);
+  c.max_positions = in.noted("n_positions", 1024);
   c.norm_eps = in.eps("layer_norm_epsilon", 1e-5);
   c.activation = in.activation("activation_function", "gelu_new");
   c.tied_embeddings = in.flag("tie_word_embeddings", true);
@@ -136,14 +147,14 @@ Config read_gpt2(const Reader& in) {
 Config read_bert(const Reader& in) {
   Config c;
   c.family = Family::bert;
-  c.vocab = in.size("vocab_size", 30522);
-  c.hidden = in.size("hidden_size", 768);
-  c.ffn = in.size("intermediate_size", 3072);
-  c.layers = in.layers("num_hidden_layers", 12);
-  c.heads = in.size("num_attention_heads", 12);
+  c.vocab = in.noted("vocab_size", 30522);
+  c.hidden = in.noted("hidden_size", 768);
+  c.ffn = in.noted("intermediate_size", 3072);
+  c.layers = in.noted("num_hidden_layers", 12, kMostLayers);
+  c.heads = in.noted("num_attention_heads", 12);
   c.kv_heads = c.heads;
   c.head_dim = c.hidden / c.heads;
-  c.max_positions = in.size("max_position_embeddings", 512);
+  c.max_positions = in.noted("max_position_embeddings", 512);
   c.type_vocab = in.size("type_vocab_size", 2);
   c.norm_eps = in.eps("layer_norm_eps", 1e-12);
   c.activation = in.activation("hidden_act", "gelu");
@@ -191,7 +202,7 @@ Config parse_config(std::string_view json, const std::string& file) {
   const nlohmann::json tree = parse_json(json, file);
   const JsonValue root(tree, file);
   const JsonValue type = root.at("model_type");
-  const Reader in(root);
+  const Reader in(root, file);
   in.refuse("quantization_config");
   Config config;
   if (type.text() == "llama") {
@@ -208,6 +219,7 @@ Config parse_config(std::string_view json, const std::string& file) {
   if (const auto position = root.find("position_embedding_type"); position && position->text() != "absolute") {
     position->fail("\"absolute\"", "relative position embeddings are not modelled");
   }
+  config.left_out = in.left_out();
   check_heads(config, root, file);
   check_sizes(config, root, file);
   return config;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sgsim::import::hf {
 
@@ -17,10 +18,12 @@ struct Config {
   double norm_eps = 0.0;
   std::string activation;                            // as Hugging Face names it ("silu", "gelu_new")
   bool tied_embeddings = false, attention_bias = false, mlp_bias = false;
+  std::vector<std::string> left_out;                 // sizes that the file leaves to the library's default: "n_layer 12"
   double embedding_dropout = 0.0, hidden_dropout = 0.0, attention_dropout = 0.0;
 };
 
-/// Reads a config.json. An absent key takes the default that Hugging Face documents for that family, and only that; keys
+/// Reads a config.json. Layers, widths, heads and vocabulary of llama and mixtral must be stated; another absent key takes the
+/// default that Hugging Face documents for that family, and only that (sizes are listed in `left_out`); keys
 /// that change the computation in a way that is not modelled are errors; other keys are none of our business. Throws
 /// InputError with file and JSON path.
 [[nodiscard]] Config parse_config(std::string_view json, const std::string& file);

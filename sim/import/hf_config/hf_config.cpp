@@ -15,19 +15,22 @@ namespace {
 constexpr std::size_t kLargestConfig = std::size_t{64} << 20;  // bytes; the largest config.json known is some kilobytes
 
 void check_options(const hf::Config& config, const GenerateOptions& options) {
-  const auto fail = [](std::string found, std::string expected) {
-    throw InputError({.file = "", .where = "", .found = std::move(found), .expected = std::move(expected), .hint = ""});
+  const auto fail = [](std::string where, std::string found, std::string expected) {
+    throw InputError({.file = "", .where = std::move(where), .found = std::move(found), .expected = std::move(expected), .hint = ""});
   };
-  if (options.micro_batch < 1) fail(fmt::format("micro-batch {}", options.micro_batch), "at least one sample");
-  if (options.sequence < 1) fail(fmt::format("sequence {}", options.sequence), "at least one token a sample");
+  if (options.micro_batch < 1) fail("$.plan.micro_batch", fmt::format("micro-batch {}", options.micro_batch), "at least one sample");
+  if (options.sequence < 1) fail("$.model.sequence", fmt::format("sequence {}", options.sequence), "at least one token a sample");
   const auto size = [](std::int64_t value) { return static_cast<double>(value); };
   const double tokens = size(options.micro_batch) * size(options.sequence);
   const double widest = size(std::max({config.vocab, config.hidden * 3, config.ffn, config.heads * config.head_dim}));
   const double scores = tokens * size(config.heads) * size(options.sequence);
-  if (std::max(tokens * widest, scores) > 1e15) fail("an activation of more than 1e15 elements", "a smaller batch or sequence");
+  if (std::max(tokens * widest, scores) > 1e15) {
+    fail("$.plan.micro_batch x $.model.sequence", fmt::format("micro-batch {} of {} tokens, an activation of {:.1e} elements", options.micro_batch, options.sequence, std::max(tokens * widest, scores)),
+         "activations of at most 1e15 elements");
+  }
   const bool learned = config.family == hf::Family::gpt2 || config.family == hf::Family::bert;
   if (learned && options.sequence > config.max_positions) {
-    fail(fmt::format("sequence {}", options.sequence), fmt::format("at most the model's {} learned positions", config.max_positions));
+    fail("$.model.sequence", std::to_string(options.sequence), fmt::format("at most the model's {} learned positions", config.max_positions));
   }
 }
 
@@ -38,6 +41,7 @@ HfModel parse_hf_config(std::string_view json, const std::string& file) {
   HfModel model;
   model.family = to_text(config.family);
   model.config_json = json;
+  model.left_out = config.left_out;
   model.shape = {.layers = config.layers,
                  .hidden = config.hidden,
                  .heads = config.heads,

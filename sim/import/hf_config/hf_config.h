@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/graph/graph.h"
 #include "sim/plan/plan.h"
@@ -23,6 +24,7 @@ struct HfModel {
   plan::ModelShape shape;
   std::string family;              // "llama", "gpt2", "bert", "mixtral"
   std::string config_json;         // as read
+  std::vector<std::string> left_out;  // sizes that it leaves to the library's default: "n_layer 12"
 };
 
 /// Reads a Hugging Face config.json of the llama, gpt2, bert or mixtral family. Throws InputError.

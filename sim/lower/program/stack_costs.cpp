@@ -1,9 +1,12 @@
 #include "sim/lower/program/stack_costs.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sgsim::lower {
 namespace {
+
+constexpr double kFloat32Sigma = 0.2;  // assumed, as for other products that nobody measured
 
 int generation_of(const cost::Profile& profile) {
   const auto stated = profile.factors.find("attention.generation");
@@ -31,6 +34,24 @@ TaskCosts with_stack(TaskCosts costs, const cost::Profile& profile, const Stack&
     cost::Estimate estimate = inner(work);
     if (const auto* attention = std::get_if<graph::Attention>(&work)) estimate.time = estimate.time * attention_slowdown(generation, of_profile, attention->pass);
     if (std::holds_alternative<graph::Matmul>(work)) estimate.time = estimate.time * products;
+    return estimate;
+  };
+  return costs;
+}
+
+TaskCosts with_full_float32(TaskCosts costs, const cost::Profile& profile, Diagnostics& diagnostics) {
+  auto inner = std::move(costs.kernel);
+  costs.kernel = [inner = std::move(inner), peak = profile.gpu.vector_peak.value, &diagnostics](const graph::Work& work) {
+    cost::Estimate estimate = inner(work);
+    const auto* product = std::get_if<graph::Matmul>(&work);
+    if (product == nullptr || product->dtype != graph::DType::float32) return estimate;
+    const Seconds vector = estimate.flops / peak;
+    if (vector <= estimate.time) return estimate;
+    estimate.time = vector;
+    estimate.bound = cost::Bound::compute;
+    estimate.source = cost::Source::analytic;
+    estimate.sigma = std::max(estimate.sigma, kFloat32Sigma);
+    diagnostics.add("cost.matmul.float32_vector_rate", Severity::info, "float32 products at the datasheet's vector rate (training.tf32 is off); not measured");
     return estimate;
   };
   return costs;

@@ -16,4 +16,9 @@ namespace sgsim::lower {
 /// 3 on GPUs with 8-bit matrix units, else 2), and Stack::product_time.
 [[nodiscard]] TaskCosts with_stack(TaskCosts costs, const cost::Profile& profile, const Stack& stack);
 
+/// Matrix products of float32 without TF32: at least as long as the datasheet's float32 vector rate takes. No profile has
+/// measured them, so that they count as analytic. Convolutions keep TF32, which PyTorch allows them by default
+/// (torch.backends.cudnn.allow_tf32). `diagnostics` must outlive the result.
+[[nodiscard]] TaskCosts with_full_float32(TaskCosts costs, const cost::Profile& profile, Diagnostics& diagnostics);
+
 }  // namespace sgsim::lower

@@ -35,12 +35,29 @@ double matmul_flops(const graph::OperatorGraph& graph) {
 
 }  // namespace
 
-TEST_CASE("Absent keys take Hugging Face's documented defaults") {
-  const HfModel llama = parse_hf_config(R"({"model_type": "llama"})", "x");
+// Llamas and Mixtrals come in many sizes: nothing is a default. Without one key of the five the file is refused, by name.
+TEST_CASE("the sizes of a llama and a mixtral must be stated") {
+  const std::pair<const char*, const char*> keys[] = {
+      {"vocab_size", "1000"}, {"hidden_size", "64"}, {"intermediate_size", "128"}, {"num_hidden_layers", "2"}, {"num_attention_heads", "4"}};
+  for (const char* family : {"llama", "mixtral"}) {
+    for (const auto& [missing, unused] : keys) {
+      std::string text = std::string(R"({"model_type": ")") + family + "\"";
+      for (const auto& [key, value] : keys) {
+        if (std::string(key) != missing) text += std::string(", \"") + key + "\": " + value;
+      }
+      CHECK_THAT(problem_of(text + "}"), Catch::StartsWith(std::string("$.") + missing + ": a whole number"));
+    }
+  }
+}
+
+TEST_CASE("Absent keys take Hugging Face's documented defaults, and sizes among them are listed") {
+  const HfModel llama = parse_hf_config(R"({"model_type": "llama", "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32})", "x");
   CHECK(llama.shape == plan::ModelShape{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 32, .ffn = 11008, .vocab = 32000, .sequence = 2048});
+  CHECK(llama.left_out == std::vector<std::string>{"num_key_value_heads 32"});
   const HfModel gpt2 = parse_hf_config(R"({"model_type": "gpt2", "n_embd": 1024, "n_head": 16})", "x");
   CHECK(gpt2.shape == plan::ModelShape{.layers = 12, .hidden = 1024, .heads = 16, .kv_heads = 16, .ffn = 4096, .vocab = 50257, .sequence = 1024});
-  const HfModel mixtral = parse_hf_config(R"({"model_type": "mixtral"})", "x");
+  CHECK(gpt2.left_out == std::vector<std::string>{"vocab_size 50257", "n_layer 12", "n_positions 1024"});
+  const HfModel mixtral = parse_hf_config(R"({"model_type": "mixtral", "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32})", "x");
   CHECK(mixtral.shape == plan::ModelShape{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 32000, .sequence = 131072, .experts = 8});
   const HfModel bert = parse_hf_config(R"({"model_type": "bert", "hidden_act": null})", "x");
   CHECK(bert.shape == plan::ModelShape{.layers = 12, .hidden = 768, .heads = 12, .kv_heads = 12, .ffn = 3072, .vocab = 30522, .sequence = 512});

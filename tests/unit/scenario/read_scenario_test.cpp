@@ -105,6 +105,42 @@ TEST_CASE("values of the wrong kind are refused with what was found and expected
   CHECK_THAT(problem_of(R"({"a":1e999})").found, Catch::Contains("JSON cannot hold"));
 }
 
+TEST_CASE("values that mean nothing are refused, with their path") {
+  const auto factor = problem_of(kSmall, {{"cluster.faults", R"([{"kind": "failed_nic", "node": 0, "index": 1, "factor": 0.5}])"}});
+  CHECK(factor.where == "$.cluster.faults[0].factor");
+  CHECK_THAT(factor.expected, Catch::Contains("no factor"));
+  const auto bucket = problem_of(kSmall, {{"plan.buckets.bucket", "0 B"}});
+  CHECK(bucket.where == "$.plan.buckets.bucket");
+  CHECK_THAT(bucket.expected, Catch::Contains("above 0"));
+  const auto layers = problem_of(kSmall, {{"model.layers", "65536"}});
+  CHECK(layers.where == "$.model.layers");
+  CHECK(layers.expected == "a whole number from 1 to 10000");
+  CHECK(problem_of(kSmall, {{"cluster.nodes", "131073"}}).expected == "a whole number from 1 to 131072");
+  const auto gpus = problem_of(kSmall, {{"cluster.nodes", "131072"}, {"cluster.node.gpus", "16"}});
+  CHECK(gpus.where == "$.cluster.nodes");
+  CHECK(gpus.found == "131072 nodes of 16 GPUs = 2097152");
+  std::string tail(kSmall);
+  tail += '\n';
+  tail += '\0';
+  tail += "{}";
+  CHECK(problem_of(tail).found == "a NUL byte");
+  CHECK(problem_of(tail).where == "line 8, column 1");
+}
+
+// Without autocast the parameters have the type of the products, or are a float32 master copy of it.
+TEST_CASE("types that contradict each other are refused") {
+  const std::vector<Setting> half = {{"training.autocast", "false"}, {"training.compute_dtype", "float16"}};
+  auto mixed = half;
+  mixed.push_back({"training.parameter_dtype", "bfloat16"});
+  CHECK(problem_of(kSmall, mixed).where == "$.training.parameter_dtype");
+  CHECK(read(kSmall, half).training.parameter_dtype == graph::DType::float32);
+  const auto flash = problem_of(kSmall, {{"training.compute_dtype", "float32"}});
+  CHECK(flash.where == "$.model.attention");
+  CHECK_THAT(flash.hint, Catch::Contains("unfused"));
+  const Scenario full = read(kSmall, {{"training.compute_dtype", "float32"}, {"model.attention", "unfused"}});
+  CHECK_FALSE(full.training.tf32);
+}
+
 TEST_CASE("a setting names itself when it is at fault") {
   const auto unknown = problem_of(kSmall, {{"plan.tq", "4"}});
   CHECK(unknown.file == "--set plan.tq=4");
