@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "sim/import/hf_config/hf_config.h"
 
 #include "sim/core/error.h"
@@ -19,6 +21,13 @@ std::string problem_of(const std::string& json) {
     return error.problem().where + ": " + error.problem().expected;
   }
   return "accepted";
+}
+
+/// A small config that is whole, with the keys of `changes` (a JSON object) changed or added.
+std::string whole(const char* family, const char* changes) {
+  nlohmann::json config = {{"model_type", family}, {"vocab_size", 32000}, {"hidden_size", 4096}, {"intermediate_size", 11008}, {"num_hidden_layers", 32}, {"num_attention_heads", 32}};
+  config.update(nlohmann::json::parse(changes));
+  return config.dump();
 }
 
 std::int64_t parameter_count(const graph::OperatorGraph& graph) {
@@ -67,13 +76,13 @@ TEST_CASE("Bad configs name the key") {
   CHECK(problem_of(R"({"model_type": "t5"})") == "$.model_type: one of llama, gpt2, bert, mixtral");
   CHECK(problem_of(R"({})").starts_with("$: "));
   CHECK(problem_of(R"({"model_type": 3})").starts_with("$.model_type: "));
-  CHECK(problem_of(R"({"model_type": "llama", "hidden_size": "4096"})").starts_with("$.hidden_size: "));
-  CHECK(problem_of(R"({"model_type": "llama", "hidden_size": 0})").starts_with("$.hidden_size: "));
-  CHECK(problem_of(R"({"model_type": "llama", "hidden_size": 1e3})").starts_with("$.hidden_size: "));
-  CHECK(problem_of(R"({"model_type": "llama", "hidden_act": "swish2"})").starts_with("$.hidden_act: "));
-  CHECK(problem_of(R"({"model_type": "llama", "num_attention_heads": 30})") == "$: heads that divide the hidden size");
-  CHECK(problem_of(R"({"model_type": "llama", "num_key_value_heads": 5})") == "$: key-value heads that divide the heads");
-  CHECK(problem_of(R"({"model_type": "mixtral", "sliding_window": 4096})").starts_with("$.sliding_window: "));
+  CHECK(problem_of(whole("llama", R"({"hidden_size": "4096"})")).starts_with("$.hidden_size: "));
+  CHECK(problem_of(whole("llama", R"({"hidden_size": 0})")).starts_with("$.hidden_size: "));
+  CHECK(problem_of(whole("llama", R"({"hidden_size": 1e3})")).starts_with("$.hidden_size: "));
+  CHECK(problem_of(whole("llama", R"({"hidden_act": "swish2"})")).starts_with("$.hidden_act: "));
+  CHECK(problem_of(whole("llama", R"({"num_attention_heads": 30})")) == "$: heads that divide the hidden size");
+  CHECK(problem_of(whole("llama", R"({"num_key_value_heads": 5})")) == "$: key-value heads that divide the heads");
+  CHECK(problem_of(whole("mixtral", R"({"sliding_window": 4096})")).starts_with("$.sliding_window: "));
   CHECK(problem_of(R"({"model_type": "llama", "quantization_config": {"bits": 4}})").starts_with("$.quantization_config: "));
   CHECK(problem_of(R"({"model_type": "bert", "position_embedding_type": "relative_key"})").starts_with("$.position_embedding_type: "));
   CHECK(problem_of("{\"model_type\": ").starts_with("line 1: "));
