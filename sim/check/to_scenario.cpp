@@ -113,7 +113,10 @@ json training_tree(const Record& r) {
     put(training, "compute_dtype", precision);
   }
   if (mentions(r.precision, "autocast")) training["autocast"] = true;
-  if (precision == "float32") training["autocast"] = false;
+  if (precision == "float32") {
+    training["autocast"] = false;
+    training["tf32"] = mentions(r.precision, "tf32");
+  }
   if (mentions(r.precision, "parameters gathered in")) training["autocast"] = false;
   if (mentions(r.precision, "pure")) {
     training["autocast"] = false;
