@@ -36,11 +36,12 @@ target_precompile_headers(sgsim_pch PRIVATE
 # build folders share objects. Flags and sources are still hashed.
 file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/sgsim_pch.dir/cmake_pch.hxx.gch.sum "sgsim 1 CMakeFiles/sgsim_pch.dir\n")
 
-# sgsim_library(NAME DIR folder [SOURCES globs...] DEPS libs...): a static library of the *.cpp files of one folder
+# sgsim_library(NAME DIR folder [EXCLUDE files...] DEPS libs...): a static library of the *.cpp files of one folder
 # (its subfolders included).
 function(sgsim_library name)
-  cmake_parse_arguments(ARG "" "DIR" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "DIR" "DEPS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${ARG_DIR}/*.cpp)
+  list(REMOVE_ITEM sources ${ARG_EXCLUDE})
   if(NOT sources)
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE sgsim_options ${ARG_DEPS})

@@ -27,7 +27,7 @@ void Replay::add_channels(const cluster::Cluster& cluster) {
     if (workload_.ranks[r].gpu.value < gpus) continue;
     throw InputError({.file = "workload", .where = "rank " + std::to_string(r), .found = "GPU " + std::to_string(workload_.ranks[r].gpu.value), .expected = "one of the cluster's " + std::to_string(gpus) + " GPUs", .hint = ""});
   }
-  network_.emplace(cluster);
+  network_ = load_network(cluster);
   for (std::uint32_t g = 0; g < groups_.size(); ++g) add_channels_of(g, cluster);
 }
 

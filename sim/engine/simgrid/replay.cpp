@@ -220,7 +220,11 @@ timeline::Timeline Replay::collect() {
     return std::tuple(a.rank, a.start, a.task) < std::tuple(b.rank, b.start, b.task);
   });
   result.spans = std::move(spans_);
-  result.engine_settings = Network::settings();
+  if (network_) {
+    result.engine_settings = network_->settings();
+  } else {
+    result.engine_settings = {"no transfer crosses the fabric: no link is shared"};
+  }
   return result;
 }
 

@@ -119,7 +119,7 @@ class Replay {
   std::vector<std::uint32_t> waiting_for_;   // predecessors left of each task of each rank; kDone when it has ended
   std::vector<GroupState> groups_;
   std::priority_queue<Event> events_;
-  std::optional<Network> network_;           // only if something crosses the fabric
+  std::unique_ptr<Network> network_;         // only if something crosses the fabric
   std::vector<std::pair<std::uint32_t, std::uint32_t>> on_channel_;  // (group, use) by channel
   std::vector<Pattern> channel_pattern_;
   std::vector<timeline::Span> spans_;

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -46,16 +47,28 @@ TEST_CASE("directories, empty names and endless files are bad input") {
   }
 }
 
-TEST_CASE("autocast to float32 casts nothing") {
-  const auto done = run_sgsim("simulate scenarios/gpt2-124m-1xh200-cuda-graph.json --set training.compute_dtype=float32");
-  INFO(done.err);
-  CHECK((done.code == 0 || done.code == 2));  // never a broken invariant
+TEST_CASE("autocast to float32 casts nothing, and flash attention refuses it") {
+  const std::string command = "simulate scenarios/gpt2-124m-1xh200-cuda-graph.json --set training.compute_dtype=float32";
+  const auto flash = run_sgsim(command), unfused = run_sgsim(command + " --set model.attention=unfused");
+  CHECK(flash.code == 2);
+  CHECK_THAT(flash.err, Catch::Contains("flash attention takes bfloat16 and float16 only"));
+  INFO(unfused.err);
+  CHECK(unfused.code == 0);
 }
 
 TEST_CASE("a sweep of nothing but mistakes is bad input") {
   const std::string path = scratch("mistaken_sweep.json");
   std::ofstream(path) << R"({"schema_version": 1, "scenario": ")" SGSIM_SOURCE_DIR R"(/scenarios/gpt2-124m-1xh200-cuda-graph.json", "axes": {"plan.micro_batches_typo": [1, 2]}})";
   CHECK(run_sgsim("sweep " + path + " --out " + scratch("mistaken")).code == 2);
+}
+
+TEST_CASE("without its module the simgrid engine says what is missing, and the fast engine works") {
+  const std::string program = scratch("sgsim_alone");
+  std::filesystem::copy_file(SGSIM_BINARY_DIR "/bin/sgsim", program, std::filesystem::copy_options::overwrite_existing);
+  const std::string command = "cd " SGSIM_SOURCE_DIR " && " + program + " simulate scenarios/llama3-70b-1024xa100.json >/dev/null 2>" + program + ".err --engine ";
+  CHECK(WEXITSTATUS(std::system((command + "fast").c_str())) == 0);
+  CHECK(WEXITSTATUS(std::system((command + "simgrid").c_str())) == 3);
+  CHECK_THAT(content(program + ".err"), Catch::Contains("sgsim_simgrid.so"));
 }
 
 TEST_CASE("the simgrid process ends with the program that started it") {

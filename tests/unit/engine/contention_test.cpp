@@ -150,18 +150,23 @@ TEST_CASE("computation slows a transfer's own rate, not what a shared link leave
 }
 
 TEST_CASE("the network model's options are the ones reported") {
-  ProgramBuilder b("p");
-  b.compute(b.stream("compute"), 1.0);
-  lower::Workload w;
-  w.programs.push_back(b.program());
-  add_rank(w, 0);
-  const auto t = run_engine("simgrid", w, slow_cluster(1));
+  const auto t = run_engine("simgrid", messages(2, {{.from = 0, .to = 1, .bytes = 20.0}}), slow_cluster(2));
   const std::vector<std::string> expected = {
       "SimGrid 3.32", "network/model:CM02", "network/latency-factor:1", "network/bandwidth-factor:1", "network/crosstraffic:0", "network/weight-S:0",
       "network/TCP-gamma:1e20", "network/optim:Lazy", "network/loopback-lat:0", "surf/precision:1e-12", "maxmin/precision:1e-9", "maxmin/concurrency-limit:-1",
       "platform latency: 0 (an operation's latency passes before its flows start)"};
   CHECK(t.engine_settings == expected);
   CHECK(t.engine == "simgrid");
+}
+
+TEST_CASE("where nothing crosses the fabric no network is made") {
+  ProgramBuilder b("p");
+  b.compute(b.stream("compute"), 1.0);
+  lower::Workload w;
+  w.programs.push_back(b.program());
+  add_rank(w, 0);
+  const auto t = run_engine("simgrid", w, slow_cluster(1));
+  CHECK(t.engine_settings == std::vector<std::string>{"no transfer crosses the fabric: no link is shared"});
 }
 
 TEST_CASE("a folded workload cannot share links") {

@@ -43,9 +43,25 @@ std::unique_ptr<s4u::Engine> make_engine() {
   return engine;
 }
 
-}  // namespace
+class SimgridNetwork final : public Network {
+ public:
+  explicit SimgridNetwork(const cluster::Cluster& cluster);
+  ~SimgridNetwork() override;
+  std::uint32_t add_channel(std::span<const FlowPath> paths) override;
+  [[nodiscard]] double now() const override;
+  void start(std::uint32_t channel, double bytes, double seconds) override;
+  void slow_down(std::uint32_t channel, double factor) override;
+  [[nodiscard]] double next_end() override;
+  void advance(double time) override;
+  [[nodiscard]] std::vector<std::uint32_t> take_ended() override;
+  [[nodiscard]] std::vector<std::string> settings() const override;
 
-struct Network::State {
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct SimgridNetwork::State {
   struct Channel {
     s4u::Link* cap = nullptr;
     std::vector<s4u::Host*> sources;   // one a flow; its route holds the whole path
@@ -82,7 +98,7 @@ struct Network::State {
   }
 };
 
-Network::Network(const cluster::Cluster& cluster) : state_(std::make_unique<State>()) {
+SimgridNetwork::SimgridNetwork(const cluster::Cluster& cluster) : state_(std::make_unique<State>()) {
   state_->engine = make_engine();
   state_->cluster = cluster;
   state_->topology = cluster::build_topology(cluster);
@@ -96,9 +112,9 @@ Network::Network(const cluster::Cluster& cluster) : state_(std::make_unique<Stat
   });
 }
 
-Network::~Network() = default;
+SimgridNetwork::~SimgridNetwork() = default;
 
-std::uint32_t Network::add_channel(std::span<const FlowPath> paths) {
+std::uint32_t SimgridNetwork::add_channel(std::span<const FlowPath> paths) {
   State& s = *state_;
   SGSIM_CHECK(!s.sealed && !paths.empty(), "channels are added before the first start");
   const auto index = static_cast<std::uint32_t>(s.channels.size());
@@ -124,9 +140,9 @@ std::uint32_t Network::add_channel(std::span<const FlowPath> paths) {
   return index;
 }
 
-double Network::now() const { return s4u::Engine::get_clock(); }
+double SimgridNetwork::now() const { return s4u::Engine::get_clock(); }
 
-void Network::start(std::uint32_t channel, double bytes, double seconds) {
+void SimgridNetwork::start(std::uint32_t channel, double bytes, double seconds) {
   State& s = *state_;
   if (!s.sealed) {
     s.zone->seal();
@@ -153,7 +169,7 @@ void Network::start(std::uint32_t channel, double bytes, double seconds) {
   s.stale = true;
 }
 
-void Network::slow_down(std::uint32_t channel, double factor) {
+void SimgridNetwork::slow_down(std::uint32_t channel, double factor) {
   State::Channel& c = state_->channels[channel];
   const double rate = c.rate / factor;
   if (rate == c.cap_rate) return;
@@ -162,7 +178,7 @@ void Network::slow_down(std::uint32_t channel, double factor) {
   state_->stale = true;
 }
 
-double Network::next_end() {
+double SimgridNetwork::next_end() {
   State& s = *state_;
   if (!s.stale) return s.next;
   s.next = kNever;
@@ -174,7 +190,7 @@ double Network::next_end() {
   return s.next;
 }
 
-void Network::advance(double time) {
+void SimgridNetwork::advance(double time) {
   State& s = *state_;
   if (time <= now() && time < next_end()) return;
   do {
@@ -183,13 +199,19 @@ void Network::advance(double time) {
   s.stale = true;
 }
 
-std::vector<std::uint32_t> Network::take_ended() { return std::exchange(state_->ended, {}); }
+std::vector<std::uint32_t> SimgridNetwork::take_ended() { return std::exchange(state_->ended, {}); }
 
-std::vector<std::string> Network::settings() {
+std::vector<std::string> SimgridNetwork::settings() const {
   std::vector<std::string> all{"SimGrid " + std::to_string(SIMGRID_VERSION_MAJOR) + "." + std::to_string(SIMGRID_VERSION_MINOR)};
   for (const char* option : kOptions) all.emplace_back(option);
   all.emplace_back("platform latency: 0 (an operation's latency passes before its flows start)");
   return all;
 }
 
+}  // namespace
 }  // namespace sgsim::engine
+
+/// The module's one entry point.
+extern "C" sgsim::engine::Network* sgsim_make_network(const sgsim::cluster::Cluster& cluster) {
+  return std::make_unique<sgsim::engine::SimgridNetwork>(cluster).release();
+}
