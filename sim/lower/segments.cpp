@@ -1,5 +1,7 @@
 #include "sim/lower/segments.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -45,7 +47,18 @@ std::vector<bool> carried(const std::vector<bool>& marks, const graph::OperatorG
   return result;
 }
 
-void apply_tensor_parallel(Work& work, const plan::ModelShape& model, const plan::Plan& plan, const Stack& stack, SegmentedModel& result) {
+/// States what tensor parallelism leaves whole, where that is more than the products of a router or a padded vocabulary.
+void note_whole_work(Flops undivided, Flops of_one_rank, int tp, std::vector<plan::Note>& notes) {
+  constexpr double kAlmostAll = 0.99;
+  const double divided = (1.0 - of_one_rank / undivided) / (1.0 - 1.0 / tp);
+  if (!(undivided.value() > 0.0) || divided >= kAlmostAll) return;
+  notes.push_back({"tensor_parallel_leaves_whole",
+                   fmt::format("tensor parallel {} divides {:.1f} % of the arithmetic of products, attention and convolutions; each rank computes the rest whole", tp,
+                               100.0 * std::max(0.0, divided))});
+}
+
+void apply_tensor_parallel(Work& work, const plan::ModelShape& model, const plan::Plan& plan, const Stack& stack,
+                           const std::vector<std::uint32_t>& times, SegmentedModel& result) {
   work.tensor_sharded.assign(work.graph.nodes.size(), false);
   if (plan.tp == 1) return;
   const shard::Options options{.tp = plan.tp, .sequence_parallel = plan.sequence_parallel,
@@ -53,6 +66,8 @@ void apply_tensor_parallel(Work& work, const plan::ModelShape& model, const plan
                                .reduce_each_product = stack.tensor_parallel_reduces_each,
                                .overlap_weight_gradients = stack.tensor_parallel_overlap};
   shard::Sharded sharded = shard::shard_tensor_parallel(work.graph, model, options);
+  note_whole_work(segment::model_flops(work.graph, segment::cut(work.graph), times),
+                  segment::model_flops(sharded.graph, segment::cut(sharded.graph), times), plan.tp, result.notes);
   work.expert = carried(work.expert, work.graph, sharded.graph);
   work.graph = std::move(sharded.graph);
   work.tensor_sharded = std::move(sharded.tensor_sharded);
@@ -122,7 +137,7 @@ SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::Mode
   const bool lowers = training.autocast && training.compute_dtype != graph::DType::float32;  // as in PyTorch, autocast to float32 casts nothing
   if (lowers) work.graph = compile::autocast(work.graph, training.compute_dtype);
   apply_expert_parallel(work, model, plan);
-  apply_tensor_parallel(work, model, plan, training.stack, result);
+  apply_tensor_parallel(work, model, plan, training.stack, reduced.times, result);
   apply_recompute(work, plan, training.execution, result);
   const segment::Cut cut = segment::cut(work.graph);
   const compile::CompiledGraph compiled = compiled_graph(work.graph, cut, training, work.recomputed, across, result.diagnostics);

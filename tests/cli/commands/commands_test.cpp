@@ -166,3 +166,11 @@ TEST_CASE("explain names the path and changes with their gains") {
   CHECK(graph);
   CHECK_THAT(run_sgsim("explain scenarios/gpt2-124m-1xh200-eager.json").out, Catch::Contains("--set training.execution=cuda_graph"));
 }
+
+TEST_CASE("what tensor parallelism leaves whole is stated") {
+  const auto resnet = run_sgsim("simulate scenarios/resnet50-captured-1xh200.json --set plan.tp=2 --set plan.dp=1 --set cluster.node.gpus=2");
+  REQUIRE(resnet.code == 0);
+  CHECK_THAT(resnet.out, Catch::Contains("tensor parallel 2 divides 0.1 % of the arithmetic"));
+  const auto llama = run_sgsim("simulate scenarios/llama3-70b-1024xa100-3d.json");
+  CHECK_THAT(llama.out, !Catch::Contains("each rank computes the rest whole"));
+}
