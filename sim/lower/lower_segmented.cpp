@@ -59,6 +59,7 @@ Lowered lower_segmented(const SegmentedModel& model, const plan::Plan& plan, con
   lowered.workload = std::move(built.bound.workload);
   const auto passes = static_cast<double>(plan.micro_batches() * plan.dp);
   lowered.model_flops = model.model_flops * passes;
+  lowered.above_diagonal_flops = model.above_diagonal_flops * passes;
   lowered.hardware_flops = lowered.model_flops + recomputed_flops(model, segments) * (passes * plan.tp * plan.cp);
   lowered.notes = model.notes;
   lowered.diagnostics.merge(model.diagnostics);

@@ -66,8 +66,8 @@ void apply_tensor_parallel(Work& work, const plan::ModelShape& model, const plan
                                .reduce_each_product = stack.tensor_parallel_reduces_each,
                                .overlap_weight_gradients = stack.tensor_parallel_overlap};
   shard::Sharded sharded = shard::shard_tensor_parallel(work.graph, model, options);
-  note_whole_work(segment::model_flops(work.graph, segment::cut(work.graph), times),
-                  segment::model_flops(sharded.graph, segment::cut(sharded.graph), times), plan.tp, result.notes);
+  note_whole_work(segment::model_flops(work.graph, segment::cut(work.graph), times, 0).total,
+                  segment::model_flops(sharded.graph, segment::cut(sharded.graph), times, 0).total, plan.tp, result.notes);
   work.expert = carried(work.expert, work.graph, sharded.graph);
   work.graph = std::move(sharded.graph);
   work.tensor_sharded = std::move(sharded.tensor_sharded);
@@ -131,7 +131,9 @@ SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::Mode
   const segment::Cut whole = segment::cut(graph);
   const segment::Layers layers = segment::find_equal_layers(graph, whole);
   segment::Reduced reduced = segment::reduce(graph, whole, layers, segment::shorten(layers, across), across);
-  result.model_flops = segment::model_flops(reduced.graph, segment::cut(reduced.graph), reduced.times);
+  const segment::ModelFlops flops = segment::model_flops(reduced.graph, segment::cut(reduced.graph), reduced.times, model.heads);
+  result.model_flops = flops.total;
+  result.above_diagonal_flops = flops.above_diagonal;
 
   Work work{.graph = std::move(reduced.graph), .tensor_sharded = {}, .expert = {}, .recomputed = {}};
   const bool lowers = training.autocast && training.compute_dtype != graph::DType::float32;  // as in PyTorch, autocast to float32 casts nothing

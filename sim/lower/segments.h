@@ -51,6 +51,7 @@ struct SegmentedModel {
   std::vector<std::uint32_t> order;         // segment index of each position: before, layers..., after
   std::vector<std::string> modules;         // table of the kernels' ModuleIds
   Flops model_flops;                        // of one micro-batch, forward and backward, before tensor-parallel division, recomputation excluded
+  Flops above_diagonal_flops;               // of them: above the diagonal of attention under an explicit mask or unfused (segment/model_flops.h)
   std::vector<plan::Note> notes;            // vocabulary padding and the like
   Diagnostics diagnostics;
 };

@@ -174,3 +174,17 @@ TEST_CASE("what tensor parallelism leaves whole is stated") {
   const auto llama = run_sgsim("simulate scenarios/llama3-70b-1024xa100-3d.json");
   CHECK_THAT(llama.out, !Catch::Contains("each rank computes the rest whole"));
 }
+
+TEST_CASE("MFU's operations are the model's, however its attention is written") {
+  const auto flops = [](const std::string& settings) {
+    const auto done = run_sgsim("simulate scenarios/llama3-8b-8xh100.json --json " + settings);
+    REQUIRE((done.code == 0 || done.code == 4));
+    return json::parse(done.out).at("model_flops").get<double>();
+  };
+  const double flash = flops("");
+  CHECK(flops("--set model.attention=unfused") == Approx(flash).epsilon(1e-9));
+  CHECK(flops("--set model.dense_mask=true") == Approx(flash).epsilon(1e-9));
+  // A captured graph's mask may hide anything: counted in full, and said.
+  const auto captured = run_sgsim("simulate scenarios/llama-1b-captured-1xh200.json");
+  CHECK_THAT(captured.out, Catch::Contains("attention in full, as the graph does not mark it causal"));
+}
