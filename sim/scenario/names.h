@@ -49,6 +49,7 @@ inline constexpr pair<string_view, graph::DType> kFloat[] = {
 /// Every switch of lower::Stack; a test fails when one is missing here.
 inline constexpr pair<string_view, bool lower::Stack::*> kStackSwitches[] = {
     {"gradient_scale_kernels", &lower::Stack::gradient_scale_kernels},
+    {"gradient_bucket_view", &lower::Stack::gradient_bucket_view},
     {"zero1_all_reduce", &lower::Stack::zero1_all_reduce},
     {"overlap_parameter_gather", &lower::Stack::overlap_parameter_gather},
     {"fsdp_reduce_each_micro_batch", &lower::Stack::fsdp_reduce_each_micro_batch},
