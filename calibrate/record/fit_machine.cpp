@@ -139,7 +139,7 @@ void fit_launches(cost::Profile& p, const Samples& samples, const std::string& s
       set(name + "_per_node", cost->slope);
     }
   }
-  for (const char* what : {"kernel_enqueue", "stream_of_kernels", "stream_synchronize", "event_record", "event_synchronize", "event_wait_across_streams", "first_launch", "jit_ptx"}) {
+  for (const char* what : {"kernel_enqueue", "library_enqueue", "collective_enqueue", "stream_of_kernels", "stream_synchronize", "event_record", "event_synchronize", "event_wait_across_streams", "first_launch", "jit_ptx"}) {
     if (const Measurement* m = find(samples, what)) set(std::string("host.") + what, m->time.median);
   }
 }
