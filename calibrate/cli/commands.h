@@ -27,6 +27,7 @@ struct FitFlags {
   std::string out = "profile.json";
   std::string base, name;
   std::vector<std::string> hosts;   // files of calibrate/pytorch_overhead.py
+  bool native = false;              // launch costs of a native program
 };
 struct ExecuteFlags {
   std::vector<std::string> programs;

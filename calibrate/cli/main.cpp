@@ -61,6 +61,7 @@ int main(int argc, char** argv) {
   CLI::App* refit = app.add_subcommand("fit", "Make the profile from samples again; needs no GPU");
   refit->add_option("samples", fit.samples, "Samples files; later ones add to and replace earlier ones")->required();
   add_profile(*refit, fit.out, fit.base, fit.name, fit.hosts);
+  refit->add_flag("--native", fit.native, "Host costs of a native program (sgsim validate), from the launch group, instead of a framework's");
   CLI::App* versus = app.add_subcommand("compare", "Compare two: each a profile or a samples file (held-out samples show the fit's errors)");
   versus->add_option("a", compare.a, "Profile or samples")->required();
   versus->add_option("b", compare.b, "Profile or samples")->required();

@@ -37,7 +37,7 @@ constexpr std::int64_t kRow = -1, kVocabulary = -2;
 using enum graph::MemoryKind;
 constexpr Operation kOperations[] = {
     {pointwise, "gelu", 0.5, 0},        {pointwise, "add", 2.0 / 3.0, 0},
-    {reduction, "row_sum", 1.0, kRow},
+    {reduction, "row_sum", 1.0, 4096},
     {norm, "rms_norm", 0.5, kRow},      {norm, "rms_norm_backward", 2.0 / 3.0, kRow},
     {softmax, "softmax", 0.5, kRow},
     {cross_entropy, "forward", 1.0, kVocabulary}, {cross_entropy, "backward", 0.5, kVocabulary},
@@ -50,8 +50,8 @@ constexpr Operation kOperations[] = {
 std::int64_t row_of(std::int64_t elements, std::int64_t most) { return std::clamp<std::int64_t>((elements + 4) / 8 * 8, 64, most); }
 
 Key memory(const graph::MemoryBound& w, std::int64_t row, std::int64_t vocabulary) {
-  const double bytes = (w.read + w.written).value();
-  if (bytes <= 0.0) throw NotExecutable{"a kernel of kind " + std::string(cost::name_of(w.kind)) + " that moves no bytes"};
+  constexpr double kLeastBytes = 4096.0;  // a kernel of a few numbers, or of none (a scalar): a launch
+  const double bytes = std::max(kLeastBytes, (w.read + w.written).value());
   const double share = w.read.value() / bytes;
   const Operation* best = nullptr;
   for (const Operation& op : kOperations) {

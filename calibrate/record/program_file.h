@@ -71,7 +71,7 @@ struct ProgramGroup {
 
 /// One step of a whole job, a rank a GPU, ready to be executed. It holds no predicted time: what is measured cannot depend on it.
 struct ExecutableProgram {
-  std::string name;                   // of the scenario
+  std::string name;                   // of the scenario, and how it is executed
   std::string about;                  // model and plan, in words
   bool graph = false;                 // captured in a CUDA graph; false: launched kernel by kernel
   std::int64_t row = 0;               // elements of a row of bandwidth-bound kernels: the model's hidden size

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -47,7 +48,7 @@ int run_comparison(const Flags& flags, const validate::Scaled& what, const scena
     fmt::print(stderr, "program {} of {} rank{}: {}; next: sgsim-calibrate execute {}\n", calibrate::program_id(program), program.ranks.size(), program.ranks.size() == 1 ? "" : "s", flags.write_program, flags.write_program);
     return 0;
   }
-  const calibrate::MeasuredProgram measured = flags.measured.empty() ? validate::execute_here(program, fmt::format("sgsim validate {}", flags.scenario.file)) : calibrate::load_measured(flags.measured);
+  const calibrate::MeasuredProgram measured = flags.measured.empty() ? validate::execute_here(program, fmt::format("sgsim validate {}", std::filesystem::path(flags.scenario.file).filename().string())) : calibrate::load_measured(flags.measured);
   if (!flags.keep.empty()) calibrate::save_measured(measured, flags.keep);
   validate::Comparison comparison = validate::compare(program, prepared, measured, flags.measured.empty() ? "this run" : flags.measured);
   comparison.changes = what.changes;

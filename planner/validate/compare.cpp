@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "planner/validate/shares.h"
 #include "sim/core/error.h"
@@ -61,6 +62,7 @@ class Comparer {
     out_.launch = program_.graph ? "graph" : "stream";
     out_.step = {.predicted = prepared_.simulation.timeline.step_time, .measured = Seconds(measured_.steps.median_s)};
     out_.traced_step = Seconds(measured_.steps.traced_s);
+    out_.clock = std::accumulate(prepared_.clocks.begin(), prepared_.clocks.end(), 0.0) / std::max(1.0, static_cast<double>(prepared_.clocks.size()));
     shares();
     kernels();
     communications();

@@ -58,6 +58,7 @@ struct Comparison {
   Pair compute, exposed, overlapped, waiting, idle;  // Shares of both sides, mean over ranks
   std::vector<KindRow> kinds;        // kernels by kind, then communication by name
   std::vector<KernelRow> kernels;    // by predicted time a step, longest first
+  double clock = 1.0;                // predicted over full clock, mean over ranks
   Pair gap;                          // mean gap between two kernels of a run
   Pair issue;                        // the host's time to issue a step, slowest rank
   std::vector<MemoryRow> memory;

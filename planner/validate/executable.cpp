@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <map>
 
+#include "planner/validate/at_power_limit.h"
 #include "sim/core/error.h"
+#include "sim/cost/power.h"
 #include "sim/lower/lower_segmented.h"
 #include "sim/lower/program/stack_costs.h"
 #include "sim/plan/legality.h"
@@ -27,6 +29,15 @@ ProgramTaskKind kind_of(const scenario::Scenario& s, const lower::Task& task) {
     default: break;
   }
   throw InputError({.file = s.file, .where = "$", .found = fmt::format("a task of kind {}", scenario::label(task.kind)), .expected = "kernels, collectives, sends and receives, which the executor has", .hint = "switch offloading or pipeline_host_sync off"});
+}
+
+const char* execution_word(compile::Execution execution) {
+  switch (execution) {
+    case compile::Execution::eager: return "-eager";
+    case compile::Execution::compiled: return "-compiled";
+    case compile::Execution::cuda_graph: return "-cuda_graph";
+  }
+  return "";
 }
 
 class Translator {
@@ -61,12 +72,57 @@ class Translator {
   const scenario::Scenario& scenario_;
 };
 
+/// What is executed for a bandwidth-bound kernel moves its bytes and computes next to nothing: its arithmetic, which can bind a fused
+/// kernel of many exponentials, must not be in the time that is compared.
+graph::Work without_arithmetic(graph::Work work) {
+  if (auto* bytes = std::get_if<graph::MemoryBound>(&work)) bytes->flops = Flops(0.0);
+  return work;
+}
+
+/// A receive is posted after the kernels before it, as PyTorch's process group does (ProcessGroupNCCL: its stream waits for the current
+/// one). Posted at once, its thread blocks would spin beside the kernels until the message comes and hold the SMs that these need:
+/// measured, products of two waves took twice as long.
+void post_receives_after_kernels(lower::Program& p) {
+  std::vector<lower::Dependency> dependencies;
+  std::uint32_t kernels = 0;  // tasks of stream 0 by now
+  for (lower::Task& t : p.tasks) {
+    const auto first = static_cast<std::uint32_t>(dependencies.size());
+    std::uint32_t waits_for_kernels = 0;
+    for (std::uint32_t d = 0; d < t.dependency_count; ++d) {
+      const lower::Dependency& dependency = p.dependencies[t.first_dependency + d];
+      if (dependency.stream == 0) waits_for_kernels = std::max(waits_for_kernels, dependency.position);
+      else dependencies.push_back(dependency);
+    }
+    if (t.kind == lower::TaskKind::receive && t.stream != 0) waits_for_kernels = std::max(waits_for_kernels, kernels);
+    if (waits_for_kernels > 0) dependencies.push_back({.stream = 0, .position = waits_for_kernels});
+    t.first_dependency = first;
+    t.dependency_count = static_cast<std::uint32_t>(dependencies.size()) - first;
+    if (t.stream == 0) ++kernels;
+  }
+  p.dependencies = std::move(dependencies);
+}
+
+/// How much a program's kernels take longer beside a transfer: the profile's factors by kind of kernel, by their time in the program. The
+/// factor of a program in which nothing overlaps stays 1.
+double slowdown_of(const lower::Program& p, const std::vector<graph::Work>& works, const cost::Profile& profile) {
+  constexpr const char* kNames[] = {"matmul", "attention", "memory_bound"};
+  if (p.compute_slowdown == 1.0) return 1.0;
+  Seconds alone, beside;
+  for (const lower::KernelCost& kernel : p.kernels) {
+    const auto found = profile.factors.find(std::string("interference.intra_node.compute.") + kNames[static_cast<std::size_t>(cost::power_kind(works[work_of(kernel)]))]);
+    if (found == profile.factors.end()) return p.compute_slowdown;
+    alone += kernel.estimate.time;
+    beside += kernel.estimate.time * found->second.value;
+  }
+  return alone.value() > 0.0 ? beside / alone : p.compute_slowdown;
+}
+
 /// Costs whose estimates carry the index of their work where their error stands, which nothing in this lowering reads: programs
 /// hold times, not shapes, and this is how a kernel of a program finds its shape again.
 lower::TaskCosts tagged(lower::TaskCosts costs, std::vector<graph::Work>& works) {
   auto index = std::make_shared<std::map<graph::Work, std::uint32_t>>();
   costs.kernel = [inner = std::move(costs.kernel), index, &works](const graph::Work& work) {
-    cost::Estimate estimate = inner(work);
+    cost::Estimate estimate = inner(without_arithmetic(work));
     const auto [found, added] = index->try_emplace(work, static_cast<std::uint32_t>(works.size()));
     if (added) works.push_back(work);
     estimate.sigma = static_cast<double>(found->second);
@@ -103,13 +159,22 @@ std::variant<Prepared, std::vector<plan::Violation>> prepare(const scenario::Sce
   const lower::ShapeOf shape_of = [&](std::span<const GpuId> members, double concurrent) { return cluster::group_shape(s.cluster, members, concurrent); };
   lower::Lowered lowered = lower::lower_segmented(model, s.plan, s.training, s.cluster, shape_of, costs);
   prepared.memory = std::move(lowered.memory);
-  prepared.simulation = engine(std::move(lowered.workload), s.cluster, {.choice = {.name = scenario::EngineName::fast, .full = true}, .record = scenario::Record::everything, .ranks = {}});
+  for (lower::Program& p : lowered.workload.programs) {
+    post_receives_after_kernels(p);
+    p.compute_slowdown = slowdown_of(p, prepared.works, *inputs.profile);
+  }
+  const scenario::EngineRequest every_rank{.choice = {.name = scenario::EngineName::fast, .full = true}, .record = scenario::Record::everything, .ranks = {}};
+  prepared.simulation = engine(lowered.workload, s.cluster, every_rank);
+  prepared.clocks = clocks_of(prepared, *inputs.profile);
+  if (std::any_of(prepared.clocks.begin(), prepared.clocks.end(), [](double clock) { return clock < 1.0; })) {
+    prepared.simulation = engine(at_clocks(std::move(lowered.workload), prepared.works, *inputs.profile, prepared.clocks), s.cluster, every_rank);
+  }
   return prepared;
 }
 
 calibrate::ExecutableProgram executable(const scenario::Scenario& s, const scenario::Inputs& inputs, const Prepared& prepared) {
   const lower::Workload& workload = prepared.simulation.workload;
-  calibrate::ExecutableProgram out{.name = std::filesystem::path(s.file).stem().string(), .about = fmt::format("{}, {} layers, sequence {}; {}", inputs.model, s.model.layers > 0 ? s.model.layers : inputs.shape.layers, inputs.shape.sequence, scenario::plan_text(s.plan)), .graph = s.training.execution == compile::Execution::cuda_graph,
+  calibrate::ExecutableProgram out{.name = std::filesystem::path(s.file).stem().string() + execution_word(s.training.execution), .about = fmt::format("{}, {} layers, sequence {}; {}", inputs.model, s.model.layers > 0 ? s.model.layers : inputs.shape.layers, inputs.shape.sequence, scenario::plan_text(s.plan)), .graph = s.training.execution == compile::Execution::cuda_graph,
                                    .row = inputs.shape.hidden, .vocabulary = inputs.shape.vocab / std::max(1, s.training.stack.tensor_parallel_vocabulary ? s.plan.tp : 1), .works = prepared.works, .programs = {}, .ranks = {}, .groups = {}};
   Translator translator(s);
   for (const lower::Program& p : workload.programs) out.programs.push_back(translator.program(p));

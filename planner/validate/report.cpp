@@ -53,8 +53,8 @@ std::string text_report(const Comparison& c, const calibrate::MeasuredProgram& m
   kernels.row({"kernels, each launch", "predicted", "measured", "error", "count"});
   for (std::size_t i = 0; i < std::min(kKernels, c.kernels.size()); ++i) add(kernels, c.kernels[i].what, c.kernels[i].time, fmt::format("{:.0f}", c.kernels[i].count));
   std::string text = head(c, m) + "\n" + steps.text() + "\n" + kinds.text() + "\n" + kernels.text();
-  text += fmt::format("\nnumbers: {} of {} checks passed; order: {} of {} tasks began after all that they wait for; SM clock {:.0f} MHz, {:.0f} W\n", c.numbers - c.numbers_wrong, c.numbers,
-                      c.waits - c.waits_violated, c.waits, m.sm_clock_mhz, m.power_w);
+  text += fmt::format("\nnumbers: {} of {} checks passed; order: {} of {} tasks began after all that they wait for; SM clock {:.0f} MHz, {:.0f} W (predicted: {:.0f} % of full clock)\n", c.numbers - c.numbers_wrong, c.numbers,
+                      c.waits - c.waits_violated, c.waits, m.sm_clock_mhz, m.power_w, 100.0 * c.clock);
   for (const calibrate::NumberCheck& n : m.numbers) {
     if (!n.passed()) text += fmt::format("  WRONG {}: {} of {} elements, error {:.2g}\n", n.what, n.wrong, n.elements, n.error);
   }
@@ -86,7 +86,7 @@ std::string json_report(const Comparison& c, const calibrate::MeasuredProgram& m
                        {"gap", pair_json(c.gap)}, {"issue", pair_json(c.issue)}, {"memory", memory}, {"kinds", kinds}, {"kernels", kernels}, {"tasks", tasks},
                        {"numbers", {{"checked", c.numbers}, {"wrong", c.numbers_wrong}}}, {"waits", {{"checked", c.waits}, {"violated", c.waits_violated}}},
                        {"machine", {{"gpus", m.machine.gpus.size()}, {"gpu", m.machine.gpus.empty() ? "" : m.machine.gpus.front().name}, {"driver", m.machine.driver}, {"date", m.machine.date}, {"libraries", m.machine.libraries}}},
-                       {"sm_clock_mhz", m.sm_clock_mhz}, {"power_w", m.power_w}};
+                       {"predicted_clock_share", c.clock}, {"sm_clock_mhz", m.sm_clock_mhz}, {"power_w", m.power_w}};
   return report.dump(1) + "\n";
 }
 

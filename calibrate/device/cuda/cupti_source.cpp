@@ -23,7 +23,7 @@ using CopyRecord = CUpti_ActivityMemcpy5;
 void check_cupti(CUptiResult status, const char* what) {
   if (status == CUPTI_SUCCESS) return;
   if (status == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-    throw EnvironmentError("another tool holds CUPTI in this process (nsys, ncu, a framework's profiler); run sgsim-calibrate without it");
+    throw ActivitiesHeld("another tool holds CUPTI in this process (nsys, ncu, a framework's profiler); run sgsim-calibrate without it");
   }
   const char* text = nullptr;
   (void)cuptiGetResultString(status, &text);
