@@ -202,7 +202,7 @@ class Comparer {
         predicted_gaps += p.tasks[t].device - alone;
         predicted_count += segment.kernel_count;
         const MeasuredTask& m = measured(r, t);
-        if (m.records < 2) continue;
+        if (m.records < 2 || p.tasks[t].stream != 0) continue;  // copies on other streams wait for SMs between kernels
         measured_gaps += Seconds(static_cast<double>(m.end_ns - m.start_ns - m.busy_ns) * 1e-9);
         measured_count += m.records - 1;
       }

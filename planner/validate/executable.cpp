@@ -7,8 +7,8 @@
 #include <map>
 
 #include "planner/validate/at_power_limit.h"
+#include "planner/validate/beside_transfers.h"
 #include "sim/core/error.h"
-#include "sim/cost/power.h"
 #include "sim/lower/lower_segmented.h"
 #include "sim/lower/program/stack_costs.h"
 #include "sim/plan/legality.h"
@@ -102,21 +102,6 @@ void post_receives_after_kernels(lower::Program& p) {
   p.dependencies = std::move(dependencies);
 }
 
-/// How much a program's kernels take longer beside a transfer: the profile's factors by kind of kernel, by their time in the program. The
-/// factor of a program in which nothing overlaps stays 1.
-double slowdown_of(const lower::Program& p, const std::vector<graph::Work>& works, const cost::Profile& profile) {
-  constexpr const char* kNames[] = {"matmul", "attention", "memory_bound"};
-  if (p.compute_slowdown == 1.0) return 1.0;
-  Seconds alone, beside;
-  for (const lower::KernelCost& kernel : p.kernels) {
-    const auto found = profile.factors.find(std::string("interference.intra_node.compute.") + kNames[static_cast<std::size_t>(cost::power_kind(works[work_of(kernel)]))]);
-    if (found == profile.factors.end()) return p.compute_slowdown;
-    alone += kernel.estimate.time;
-    beside += kernel.estimate.time * found->second.value;
-  }
-  return alone.value() > 0.0 ? beside / alone : p.compute_slowdown;
-}
-
 /// Costs whose estimates carry the index of their work where their error stands, which nothing in this lowering reads: programs
 /// hold times, not shapes, and this is how a kernel of a program finds its shape again.
 lower::TaskCosts tagged(lower::TaskCosts costs, std::vector<graph::Work>& works) {
@@ -159,16 +144,12 @@ std::variant<Prepared, std::vector<plan::Violation>> prepare(const scenario::Sce
   const lower::ShapeOf shape_of = [&](std::span<const GpuId> members, double concurrent) { return cluster::group_shape(s.cluster, members, concurrent); };
   lower::Lowered lowered = lower::lower_segmented(model, s.plan, s.training, s.cluster, shape_of, costs);
   prepared.memory = std::move(lowered.memory);
-  for (lower::Program& p : lowered.workload.programs) {
-    post_receives_after_kernels(p);
-    p.compute_slowdown = slowdown_of(p, prepared.works, *inputs.profile);
-  }
+  for (lower::Program& p : lowered.workload.programs) post_receives_after_kernels(p);
   const scenario::EngineRequest every_rank{.choice = {.name = scenario::EngineName::fast, .full = true}, .record = scenario::Record::everything, .ranks = {}};
   prepared.simulation = engine(lowered.workload, s.cluster, every_rank);
   prepared.clocks = clocks_of(prepared, *inputs.profile);
-  if (std::any_of(prepared.clocks.begin(), prepared.clocks.end(), [](double clock) { return clock < 1.0; })) {
-    prepared.simulation = engine(at_clocks(std::move(lowered.workload), prepared.works, *inputs.profile, prepared.clocks), s.cluster, every_rank);
-  }
+  slow_beside_transfers(prepared, *inputs.profile, lowered.workload);
+  prepared.simulation = engine(at_clocks(std::move(lowered.workload), prepared.works, *inputs.profile, prepared.clocks), s.cluster, every_rank);
   return prepared;
 }
 
