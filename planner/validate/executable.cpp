@@ -7,7 +7,7 @@
 #include <map>
 
 #include "planner/validate/at_power_limit.h"
-#include "planner/validate/beside_transfers.h"
+#include "planner/validate/side_by_side.h"
 #include "sim/core/error.h"
 #include "sim/lower/lower_segmented.h"
 #include "sim/lower/program/stack_costs.h"
@@ -149,6 +149,7 @@ std::variant<Prepared, std::vector<plan::Violation>> prepare(const scenario::Sce
   prepared.simulation = engine(lowered.workload, s.cluster, every_rank);
   prepared.clocks = clocks_of(prepared, *inputs.profile);
   slow_beside_transfers(prepared, *inputs.profile, lowered.workload);
+  take_turns(prepared, lowered.workload);
   prepared.simulation = engine(at_clocks(std::move(lowered.workload), prepared.works, *inputs.profile, prepared.clocks), s.cluster, every_rank);
   return prepared;
 }

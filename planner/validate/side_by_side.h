@@ -13,4 +13,8 @@ namespace sgsim::validate {
 /// workload, simulated), by their time there. Programs in which nothing did keep theirs.
 void slow_beside_transfers(const Prepared& prepared, const cost::Profile& profile, lower::Workload& workload);
 
+/// Kernels of two streams do not run side by side: whichever came first fills the GPU until it ends (sgsim-calibrate waives that measurement
+/// for this reason). Makes the main stream's runs of `workload` longer by what kernels of other streams ran meanwhile in `prepared`.
+void take_turns(const Prepared& prepared, lower::Workload& workload);
+
 }  // namespace sgsim::validate

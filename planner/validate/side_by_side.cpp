@@ -1,4 +1,4 @@
-#include "planner/validate/beside_transfers.h"
+#include "planner/validate/side_by_side.h"
 
 #include <algorithm>
 #include <map>
@@ -48,6 +48,30 @@ double slowdown(const cost::Profile& profile, const Products& products, const gr
 }
 
 }  // namespace
+
+void take_turns(const Prepared& prepared, lower::Workload& workload) {
+  std::vector<std::size_t> first_rank(workload.programs.size(), workload.ranks.size());
+  for (std::size_t r = workload.ranks.size(); r-- > 0;) first_rank[workload.ranks[r].program.value] = r;
+  std::vector<std::vector<Interval>> beside(workload.programs.size());
+  const auto of = [&](const timeline::Span& s) -> const lower::Task* {
+    const std::uint32_t index = workload.ranks[s.rank].program.value;
+    return first_rank[index] == s.rank ? &workload.programs[index].tasks[s.task] : nullptr;
+  };
+  for (const timeline::Span& s : prepared.simulation.timeline.spans) {
+    const lower::Task* task = of(s);
+    if (task != nullptr && task->kind == lower::TaskKind::compute && task->stream != 0) beside[workload.ranks[s.rank].program.value].emplace_back(s.start.value(), s.end.value());
+  }
+  for (auto& b : beside) b = merged(std::move(b));
+  for (const timeline::Span& s : prepared.simulation.timeline.spans) {
+    const lower::Task* task = of(s);
+    if (task == nullptr || task->kind != lower::TaskKind::compute || task->stream != 0) continue;
+    const std::uint32_t index = workload.ranks[s.rank].program.value;
+    const Seconds more(length(intersection({{s.start.value(), s.end.value()}}, beside[index])));
+    lower::Task& mine = workload.programs[index].tasks[s.task];
+    mine.device += more;
+    mine.issue_to_end += more;
+  }
+}
 
 double slowdown_beside_transfer(const cost::Profile& profile, const graph::Work& work) { return slowdown(profile, Products(profile), work); }
 
