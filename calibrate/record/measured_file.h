@@ -39,8 +39,9 @@ struct NumberCheck {
 
 struct MeasuredSteps {
   int count = 0;
-  double median_s = 0.0, least_s = 0.0, greatest_s = 0.0, spread_s = 0.0;  // by the host's clock: first issue to all GPUs idle
-  double event_s = 0.0;          // median between events at both ends of rank 0's compute stream
+  // By the host's clock, first issue to all GPUs idle; a CUDA graph: on the device, launched while the GPU was held back.
+  double median_s = 0.0, least_s = 0.0, greatest_s = 0.0, spread_s = 0.0;
+  double event_s = 0.0;          // median between events at both ends of the main stream, slowest rank
   double issue_s = 0.0;          // median of the host's time to issue a step, slowest rank
   double traced_s = 0.0;         // median length of the traced steps, by their records
   int traced = 0;
