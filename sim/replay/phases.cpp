@@ -13,7 +13,8 @@ namespace sgsim::replay {
 namespace {
 
 using trace::kNone;
-using trace::Phase;
+
+enum class Phase : std::uint8_t { unknown, forward, backward, optimizer };
 
 /// Stretches of host time, by thread, ascending; the longest of those that begin together is kept.
 class Stretches {
@@ -45,8 +46,7 @@ class PassFinder {
     for (const trace::Collective& c : rank_.collectives) {
       if (is_pair_[static_cast<std::size_t>(&c - rank_.collectives.data())] && c.kind != trace::CommKind::receive) passes_.sends.push_back(static_cast<std::uint32_t>(&c - rank_.collectives.data()));
     }
-    const bool named = std::any_of(rank_.device_ops.begin(), rank_.device_ops.end(), [](const trace::DeviceOp& op) { return op.micro_batch >= 0; });
-    if (named) {
+    if (run_.format == "own_timeline") {
       by_name();
     } else {
       by_operators();
@@ -68,37 +68,48 @@ class PassFinder {
     return passes[micro_batch];
   }
 
+  struct Named {
+    Phase phase = Phase::unknown;
+    std::int64_t micro_batch = -1;
+  };
+  Named named(const trace::DeviceOp& op) const {
+    constexpr std::int64_t kMost = 1'000'000;
+    if (op.op == kNone) return {};
+    const trace::HostOp& run = rank_.ops[op.op];
+    const std::string& name = run_.strings.at(run.name);
+    const Phase phase = name.starts_with("forward") ? Phase::forward : name.starts_with("backward") ? Phase::backward : name.starts_with("optimizer") ? Phase::optimizer : Phase::unknown;
+    return {.phase = phase, .micro_batch = std::min(run.id, kMost)};
+  }
+
   // Communications are of the pass that runs when they start: their own phase is not in the file.
   void by_name() {
-    constexpr std::int32_t kMost = 1'000'000;
     Nanoseconds last_backward = trace::kNoTime;
+    std::map<std::int64_t, Nanoseconds> backward_begins;  // by micro-batch
     for (const trace::DeviceOp& op : rank_.device_ops) {
-      if (op.phase == Phase::backward) last_backward = std::max(last_backward, op.start);
+      const Named n = named(op);
+      if (n.phase != Phase::backward) continue;
+      last_backward = std::max(last_backward, op.start);
+      backward_begins.try_emplace(n.micro_batch, op.start);
     }
-    std::map<std::pair<std::int32_t, Phase>, Nanoseconds> begin;  // of each pass
-    for (const trace::DeviceOp& op : rank_.device_ops) {
-      if (op.micro_batch >= 0 && op.micro_batch < kMost && (op.phase == Phase::forward || op.phase == Phase::backward)) begin.try_emplace({op.micro_batch, op.phase}, op.start);
-    }
-    Phase running = Phase::unknown;
-    std::int32_t micro_batch = -1;
+    Named running;
     for (std::uint32_t i = 0; i < rank_.device_ops.size(); ++i) {
       const trace::DeviceOp& op = rank_.device_ops[i];
-      if (op.micro_batch >= kMost || is_neighbour(op)) continue;
-      if (op.phase == Phase::forward || op.phase == Phase::backward) running = op.phase, micro_batch = op.micro_batch;
-      Phase phase = op.phase;
-      std::int32_t of = op.micro_batch;
-      if (phase == Phase::unknown) {
-        const auto backward = of < 0 ? begin.end() : begin.find({of, Phase::backward});
-        phase = of < 0 ? (op.start > last_backward ? Phase::optimizer : running) : backward != begin.end() && op.start >= backward->second ? Phase::backward : Phase::forward;
-        if (of < 0) of = micro_batch;
+      if (is_neighbour(op)) continue;
+      Named n = named(op);
+      if (n.phase == Phase::forward || n.phase == Phase::backward) running = n;
+      if (n.phase == Phase::unknown && n.micro_batch < 0) {
+        n = running;
+        if (op.start > last_backward) n.phase = Phase::optimizer;
+      } else if (n.phase == Phase::unknown) {
+        const auto begin = backward_begins.find(n.micro_batch);
+        n.phase = begin != backward_begins.end() && op.start >= begin->second ? Phase::backward : Phase::forward;
       }
-      if (phase == Phase::unknown || of < 0) {
-        put(running == Phase::unknown ? passes_.before : passes_.after, i, op);
-      } else if (phase == Phase::optimizer) {
+      if (n.phase == Phase::optimizer) {
         put(passes_.after, i, op);
+      } else if (n.phase == Phase::unknown || n.micro_batch < 0) {
+        put(passes_.before, i, op);
       } else {
-        auto& list = phase == Phase::forward ? passes_.forward : passes_.backward;
-        put(at(list, static_cast<std::size_t>(of), phase == Phase::forward), i, op);
+        put(at(n.phase == Phase::forward ? passes_.forward : passes_.backward, static_cast<std::size_t>(n.micro_batch), n.phase == Phase::forward), i, op);
       }
     }
   }

@@ -225,7 +225,7 @@ class PipelineBuilder {
       const std::uint32_t c = stage.passes.sends[stage.passes.sends.size() / 2];
       if (run_.ranks[stage.rank].collectives[c].device_op != kNone) message_ = Scaling::Message{.rank = stage.rank, .collective = c, .stage = std::min(s, std::max(0, request_.captured.pp - 2))};
     }
-    if (message_ && !run_.ranks[message_->rank].collectives[message_->collective].waiting_apart && stages_.size() < 2) {
+    if (message_ && !waiting_apart(run_) && stages_.size() < 2) {
       result_.report.add("import.rescale.message_with_waiting", Severity::warning, "one stage imported: its sends hold the time that they waited");
     }
   }

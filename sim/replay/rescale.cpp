@@ -86,7 +86,12 @@ class Rescaler {
 }  // namespace
 
 std::optional<Sizes> sizes_in(const trace::ImportedRun& run) {
-  const std::string& text = run.ranks.front().sizes;
+  constexpr std::string_view kMark = "sizes: ";
+  std::string text;
+  for (const trace::HostOp& op : run.ranks.front().ops) {
+    const std::string& name = run.strings.at(op.name);
+    if (run.format == "own_timeline" && name.starts_with(kMark)) text = name.substr(kMark.size());
+  }
   if (text.empty()) return std::nullopt;
   std::map<std::string, int> found;
   char word[32] = {};

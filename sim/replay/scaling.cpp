@@ -139,7 +139,7 @@ double Scaling::pair_time(const Machine& machine, const Sizes& sizes, int stage,
 Nanoseconds Scaling::captured_time(std::uint32_t rank, std::uint32_t index, Diagnostics& report) const {
   const trace::Collective& c = run_.ranks[rank].collectives[index];
   if (const auto least = least_.find({rank, index}); least != least_.end()) return least->second;
-  if (!c.waiting_apart) report.add("import.rescale.transfer_with_waiting", Severity::warning, run_.strings.at(c.name));
+  if (!waiting_apart(run_)) report.add("import.rescale.transfer_with_waiting", Severity::warning, run_.strings.at(c.name));
   return run_.ranks[rank].device_ops[c.device_op].duration;
 }
 

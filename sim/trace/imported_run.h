@@ -67,9 +67,6 @@ struct HostCall {
 
 enum class DeviceKind : std::uint8_t { kernel, copy, set };
 
-/// The part of a step that an operation belongs to, where the file says; deduced from operators when a run is rescaled (replay/phases.h).
-enum class Phase : std::uint8_t { unknown, forward, backward, optimizer };
-
 /// One activity of a device stream.
 struct DeviceOp {
   Nanoseconds start = kNoTime, duration = 0;
@@ -84,8 +81,6 @@ struct DeviceOp {
   double bytes = 0.0;                 // of copies and sets
   Text layer = 0;                     // "layers.3", where annotations, modules or the file say
   DeviceKind kind = DeviceKind::kernel;
-  Phase phase = Phase::unknown;
-  std::int32_t micro_batch = -1;      // -1: of none, or the file does not say
   bool operator==(const DeviceOp&) const = default;
 };
 
@@ -103,7 +98,6 @@ struct Collective {
   Text dtype = 0;
   std::int32_t peer = -1;             // send, receive: group rank, where known
   bool uneven = false;                // all-to-all with differing splits
-  bool waiting_apart = false;         // its kernel's time is transfer alone: the file says apart how long it waited for the others
   std::uint32_t device_op = kNone;    // its kernel
   std::uint32_t host_op = kNone;      // the framework's record of it ("record_param_comms", "nccl:all_reduce")
   bool operator==(const Collective&) const = default;
@@ -143,7 +137,6 @@ struct RankTrace {
   std::string file;
   std::int32_t rank = -1;             // -1: the file does not say
   std::uint32_t world_size = 0;       // 0: the file does not say
-  std::string sizes;                  // "dp 2 tp 8 pp 4 ... micro_batches 16": timelines of sgsim simulate say so
   std::string host;
   std::string gpu;                    // "NVIDIA H200"; empty when unknown
   std::vector<Thread> threads;

@@ -16,7 +16,6 @@ namespace {
 
 using kineto::Event;
 using trace::Nanoseconds;
-using trace::Phase;
 
 int confidence(const FileHead& head) {
   const std::size_t events = head.bytes.find("\"traceEvents\"");
@@ -24,7 +23,20 @@ int confidence(const FileHead& head) {
   return mark != std::string::npos && events != std::string::npos && mark < events ? 95 : 0;
 }
 
-Phase phase_of(std::string_view word) { return word == "forward" ? Phase::forward : word == "backward" ? Phase::backward : word == "optimizer" ? Phase::optimizer : Phase::unknown; }
+bool is_phase(std::string_view word) { return word == "forward" || word == "backward" || word == "optimizer"; }
+
+// Sorts by start and says where each old index went.
+template <class T>
+std::vector<std::uint32_t> sort_table(std::vector<T>& table) {
+  std::vector<std::uint32_t> order(table.size()), place(table.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return table[a].start < table[b].start; });
+  std::vector<T> sorted;
+  sorted.reserve(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i, sorted.push_back(table[order[i]]);
+  table = std::move(sorted);
+  return place;
+}
 
 class Reader {
  public:
@@ -37,14 +49,16 @@ class Reader {
     if (e.category == "host") return count("set_aside.host_waits", Severity::info, e.name);
     if (e.category == "kernel") return take_kernel(e);
     if (e.category == "communication") return take_communication(e);
-    if (phase_of(e.category) != Phase::unknown) return begin_run(e);
+    if (is_phase(e.category)) return begin_run(e);
     count("dropped.category_unknown", Severity::error, std::string(e.category) + ", " + std::string(e.name));
   }
 
   void finish(const std::map<std::string, std::string, std::less<>>& header) {
     read_header(header);
     for (auto& [process, rank] : ranks_) {
-      const std::vector<std::uint32_t> place = sort(rank.read);
+      add_sizes(rank.read);
+      const std::vector<std::uint32_t> op_place = sort_table(rank.read.ops), place = sort_table(rank.read.device_ops);
+      for (trace::DeviceOp& op : rank.read.device_ops) op.op = op.op == trace::kNone ? trace::kNone : op_place[op.op];
       for (const Comm& comm : rank.comms) add_collective(rank, comm, place[comm.op]);
       std::sort(rank.read.collectives.begin(), rank.read.collectives.end(), [](const auto& a, const auto& b) { return a.device_op < b.device_op; });
       std::map<std::uint32_t, std::uint32_t> next;
@@ -66,8 +80,7 @@ class Reader {
   /// The run of kernels that is open on a stream: its kernels follow it in the file.
   struct Open {
     Nanoseconds end = 0;
-    Phase phase = Phase::unknown;
-    std::int32_t micro_batch = -1;
+    std::uint32_t op = trace::kNone;
   };
   struct Rank {
     trace::RankTrace read;
@@ -108,7 +121,10 @@ class Reader {
     const auto thread = kineto::integer(e.tid);
     if (!thread) refuse(e, "a thread number");
     const auto [found, is_new] = rank.streams.try_emplace(*thread, static_cast<std::uint32_t>(rank.read.streams.size()));
-    if (is_new) rank.read.streams.push_back({.device = 0, .stream = *thread, .name = 0});
+    if (is_new) {
+      rank.read.streams.push_back({.device = 0, .stream = *thread, .name = 0});
+      rank.read.threads.push_back({.process = run_.strings.intern(e.pid), .thread = run_.strings.intern(e.tid), .name = 0});  // of the runs on it
+    }
     return found->second;
   }
 
@@ -119,14 +135,21 @@ class Reader {
     return {.start = *start, .duration = *duration, .name = run_.strings.intern(kineto::unescape(e.name)), .stream = stream(e, rank)};
   }
 
-  static std::int32_t micro_batch(const Event& e) { return static_cast<std::int32_t>(std::clamp<std::int64_t>(kineto::integer(e.arg("micro_batch")).value_or(-1), -1, 100'000'000)); }
+  static std::int64_t micro_batch(const Event& e) { return std::clamp<std::int64_t>(kineto::integer(e.arg("micro_batch")).value_or(-1), -1, 100'000'000); }
+
+  /// An operator of the host for what the device does inside of it: replay/phases.h reads phase and micro-batch from its name and id.
+  std::uint32_t add_run(Rank& rank, const trace::DeviceOp& op, std::string_view phase, std::int64_t of) {
+    const std::string& name = run_.strings.at(op.name);
+    const trace::Text text = name.starts_with(phase) ? op.name : run_.strings.intern(std::string(phase) + " " + name);
+    rank.read.ops.push_back({.start = op.start, .duration = op.duration, .id = of, .name = text, .shapes = 0, .thread = op.stream, .kind = trace::HostKind::annotation});
+    return static_cast<std::uint32_t>(rank.read.ops.size() - 1);
+  }
 
   void begin_run(const Event& e) {
     Rank& rank = rank_of(e);
     trace::DeviceOp op = operation(e, rank);
-    op.phase = phase_of(e.category);
-    op.micro_batch = micro_batch(e);
-    rank.open[op.stream] = {.end = op.start + op.duration, .phase = op.phase, .micro_batch = op.micro_batch};
+    op.op = add_run(rank, op, e.category, micro_batch(e));
+    rank.open[op.stream] = {.end = op.start + op.duration, .op = op.op};
     count("runs", Severity::info, e.name);
     if (kineto::integer(e.arg("kernels")).value_or(0) == 0) rank.read.device_ops.push_back(op);  // nothing inside: it stands for itself
   }
@@ -134,10 +157,7 @@ class Reader {
   void take_kernel(const Event& e) {
     Rank& rank = rank_of(e);
     trace::DeviceOp op = operation(e, rank);
-    if (const auto open = rank.open.find(op.stream); open != rank.open.end() && op.start <= open->second.end) {
-      op.phase = open->second.phase;
-      op.micro_batch = open->second.micro_batch;
-    }
+    if (const auto open = rank.open.find(op.stream); open != rank.open.end() && op.start <= open->second.end) op.op = open->second.op;
     op.layer = run_.strings.intern(kineto::unescape(e.arg("layer")));
     op.bytes = kineto::number(e.arg("bytes")).value_or(0.0);
     rank.read.device_ops.push_back(op);
@@ -147,7 +167,7 @@ class Reader {
   void take_communication(const Event& e) {
     Rank& rank = rank_of(e);
     trace::DeviceOp op = operation(e, rank);
-    op.micro_batch = micro_batch(e);
+    op.op = add_run(rank, op, "communication", micro_batch(e));
     rank.comms.push_back({.op = static_cast<std::uint32_t>(rank.read.device_ops.size()), .operation = std::string(e.arg("operation").empty() ? e.name : e.arg("operation")),
                           .kind = std::string(e.arg("group")), .group = std::string(e.arg("group_id")), .peer = std::string(e.arg("peer")), .bytes = kineto::number(e.arg("bytes")).value_or(-1.0)});
     rank.read.device_ops.push_back(op);
@@ -168,23 +188,18 @@ class Reader {
       sizes_[std::string(word, 2)] = static_cast<std::uint32_t>(*value);
       world = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{world} * static_cast<std::uint64_t>(*value), 100'000'000));
     }
-    for (auto& [process, rank] : ranks_) rank.read.sizes = text, rank.read.world_size = world;
+    for (auto& [process, rank] : ranks_) rank.read.world_size = world;
+    text_ = text;
   }
 
-  static std::vector<std::uint32_t> sort(trace::RankTrace& rank) {
-    std::vector<std::uint32_t> order(rank.device_ops.size()), place(rank.device_ops.size());
-    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return rank.device_ops[a].start < rank.device_ops[b].start; });
-    std::vector<trace::DeviceOp> sorted;
-    sorted.reserve(order.size());
-    for (std::uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i, sorted.push_back(rank.device_ops[order[i]]);
-    rank.device_ops = std::move(sorted);
-    return place;
+  void add_sizes(trace::RankTrace& rank) {
+    if (text_.empty() || rank.device_ops.empty()) return;
+    rank.ops.push_back({.start = rank.device_ops.front().start, .duration = 0, .id = -1, .name = run_.strings.intern("sizes: " + text_), .shapes = 0, .thread = 0, .kind = trace::HostKind::annotation});
   }
 
   void add_collective(Rank& rank, const Comm& comm, std::uint32_t op) {
     trace::DeviceOp& device = rank.read.device_ops[op];
-    trace::Collective c{.kind = kineto::comm_kind(comm.operation), .name = device.name, .bytes = comm.bytes, .dtype = 0, .waiting_apart = true, .device_op = op};
+    trace::Collective c{.kind = kineto::comm_kind(comm.operation), .name = device.name, .bytes = comm.bytes, .dtype = 0, .device_op = op, .host_op = device.op};
     c.peer = static_cast<std::int32_t>(std::clamp<std::int64_t>(kineto::integer(comm.peer).value_or(-1), -1, 100'000'000));
     if (comm.kind.empty()) {
       count("group_unknown", Severity::warning, run_.strings.at(device.name));
@@ -204,6 +219,7 @@ class Reader {
   trace::ImportedRun& run_;
   std::map<std::int64_t, Rank> ranks_;  // by process
   std::map<std::string, std::uint32_t> sizes_;
+  std::string text_;                    // of the header: "dp 2 tp 8 ..."
   std::map<trace::Text, std::uint32_t> groups_;
 };
 
