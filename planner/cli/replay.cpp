@@ -22,6 +22,8 @@ struct Flags {
   bool report = false;
 };
 
+constexpr int kMostRanks = 100'000;
+
 struct OwnMachine {
   cluster::Cluster cluster;
   cost::Profile profile;
@@ -69,6 +71,11 @@ ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
   if (flags.captured_machine.empty()) {
     throw InputError({.file = "sgsim replay", .where = "--captured-machine", .found = "nothing", .expected = "the machine of the trace", .hint = "for example --captured-machine dgx-a100-80gb"});
   }
+  for (const replay::Sizes& sizes : {captured, wanted}) {
+    if (std::int64_t{sizes.dp} * sizes.tp * sizes.pp > kMostRanks) {
+      throw InputError({.file = "sgsim replay", .where = "", .found = fmt::format("dp {} x tp {} x pp {}", sizes.dp, sizes.tp, sizes.pp), .expected = fmt::format("at most {} ranks", kMostRanks), .hint = ""});
+    }
+  }
   const OwnMachine from = machine_of(flags.captured_machine, captured.ranks());
   const OwnMachine to = machine_of(flags.machine.empty() ? flags.captured_machine : flags.machine, wanted.ranks());
   replay::Rescale request{.captured = captured, .wanted = wanted, .from = {from.cluster, from.profile}, .to = {to.cluster, to.profile}};
@@ -96,15 +103,15 @@ void add_replay(CLI::App& app, Action& chosen) {
   command->add_option("FILE", flags->path, "Trace, or folder with the traces of one run")->required();
   command->add_option("--trace", flags->trace, "Write the simulated timeline (Perfetto; .json or .json.gz)");
   command->add_option("--limit", flags->limit, "Fail (exit code 1) when a step is off by more than this many percent");
-  command->add_option("--captured-dp", flags->captured.dp, "Data parallel size of the trace (from its ranks)");
-  command->add_option("--captured-tp", flags->captured.tp, "Tensor parallel size of the trace (1, or as a timeline of sgsim says)");
-  command->add_option("--captured-pp", flags->captured.pp, "Pipeline stages of the trace (likewise)");
-  command->add_option("--captured-micro-batches", flags->captured.micro_batches, "Micro-batches of a step of the trace (likewise)");
+  command->add_option("--captured-dp", flags->captured.dp, "Data parallel size of the trace (from its ranks)")->check(CLI::Range(1, kMostRanks));
+  command->add_option("--captured-tp", flags->captured.tp, "Tensor parallel size of the trace (1, or as a timeline of sgsim says)")->check(CLI::Range(1, kMostRanks));
+  command->add_option("--captured-pp", flags->captured.pp, "Pipeline stages of the trace (likewise)")->check(CLI::Range(1, kMostRanks));
+  command->add_option("--captured-micro-batches", flags->captured.micro_batches, "Micro-batches of a step of the trace (likewise)")->check(CLI::Range(1, kMostRanks));
   command->add_option("--captured-machine", flags->captured_machine, "Machine of the trace, a builtin cluster's name; needed to rescale");
-  command->add_option("--dp", flags->wanted.dp, "Wanted data parallel size");
-  command->add_option("--tp", flags->wanted.tp, "Wanted tensor parallel size");
-  command->add_option("--pp", flags->wanted.pp, "Wanted pipeline stages");
-  command->add_option("--micro-batches", flags->wanted.micro_batches, "Wanted micro-batches of a step");
+  command->add_option("--dp", flags->wanted.dp, "Wanted data parallel size")->check(CLI::Range(1, kMostRanks));
+  command->add_option("--tp", flags->wanted.tp, "Wanted tensor parallel size")->check(CLI::Range(1, kMostRanks));
+  command->add_option("--pp", flags->wanted.pp, "Wanted pipeline stages")->check(CLI::Range(1, kMostRanks));
+  command->add_option("--micro-batches", flags->wanted.micro_batches, "Wanted micro-batches of a step")->check(CLI::Range(1, kMostRanks));
   command->add_option("--boundary", flags->boundary, "Bytes of one micro-batch's activations between two stages, where none were captured, e.g. \"64 MiB\"");
   command->add_option("--machine", flags->machine, "Wanted machine, a builtin cluster's name");
   command->add_flag("--report", flags->report, "Print every counter");
