@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
-#include "sim/lower/schedule/order.h"
 #include "sim/replay/stage_builder.h"
 
 namespace sgsim::replay {
@@ -14,6 +13,23 @@ namespace {
 using trace::kNone;
 
 Seconds seconds(double ns) { return Seconds(std::max(0.0, ns) * 1e-9); }
+
+struct PassStep {
+  bool forward = true;
+  int micro_batch = 0;
+};
+
+// 1F1B: as many forward passes ahead as there are stages behind, then one backward for each forward (Narayanan et al. 2021, section 2.2).
+std::vector<PassStep> one_forward_one_backward(int stages, int micro_batches, int stage) {
+  std::vector<PassStep> order;
+  const int ahead = std::min(stages - stage - 1, micro_batches);
+  for (int m = 0; m < ahead; ++m) order.push_back({.forward = true, .micro_batch = m});
+  for (int m = 0; m < micro_batches; ++m) {
+    if (m + ahead < micro_batches) order.push_back({.forward = true, .micro_batch = m + ahead});
+    order.push_back({.forward = false, .micro_batch = m});
+  }
+  return order;
+}
 
 /// A captured rank of one stage, cut into passes.
 struct Stage {
@@ -254,7 +270,7 @@ class PipelineBuilder {
     if (!place.last()) out = scaling_.message(message_, s, bytes, result_.report);
     const int m = request_.wanted.micro_batches;
     if (!captured.before.ops.empty()) builder.append(outside(captured.before), -1, true, false, {});
-    for (const lower::PassStep& step : lower::pass_order(plan::Schedule::one_f_one_b, request_.wanted.pp, 1, m, s)) {
+    for (const PassStep& step : one_forward_one_backward(request_.wanted.pp, m, s)) {
       const bool first = step.micro_batch == 0, last = step.micro_batch + 1 == m;
       if (step.forward) {
         builder.append(first ? forward_first : forward_usual, step.micro_batch, !one || first, false, {.receive = in, .send = out, .bytes = bytes, .forward = true});
