@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/lower/lower_segmented.h"
+#include "sim/lower/segments.h"
 #include "sim/lower/program/stack_costs.h"
 #include "sim/plan/legality.h"
 
@@ -30,6 +31,8 @@ plan::Violation nothing_to_shard(const Request& request) {
 
 std::variant<Lowered, std::vector<plan::Violation>> lower(const Request& request) {
   auto violations = plan::check_plan(request.model, request.plan, request.cluster);
+  if (!violations.empty()) return violations;
+  violations = graph_violations(request.graph, request.plan);
   if (!violations.empty()) return violations;
   const SegmentedModel model = segment_model(request.graph, request.model, request.plan, request.training);
   Diagnostics diagnostics;

@@ -51,8 +51,10 @@ void check_tensor(const ModelShape& m, const Plan& p, Rules& rules) {
     rules.require(p.tp > 1, "sequence_parallel_needs_tp", "sequence_parallel is on with tensor parallel 1; it divides activations over the tensor-parallel ranks, so use tp > 1 or turn it off");
     rules.divides(static_cast<std::int64_t>(p.tp) * p.cp, m.sequence, "sp_divides_sequence", "tensor parallel x context parallel", "tokens of a sequence");
   }
-  // The ring attention of context parallelism is not lowered yet: refused rather than predicted wrongly.
-  rules.require(p.cp == 1, "cp_not_modelled", fmt::format("context parallel {}: its ring attention is not modelled yet; use cp = 1", p.cp));
+  if (p.cp > 1) {
+    if (m.sequence > 0) rules.require(m.sequence % (2 * std::int64_t{p.cp}) == 0, "cp_divides_sequence", fmt::format("context parallel {} with sequences of {} tokens: each rank takes two equal chunks, so use a cp with {} tokens a multiple of 2 cp", p.cp, m.sequence, m.sequence));
+    rules.require(m.experts == 0, "cp_with_experts", fmt::format("context parallel {} on a model with experts: routing of part of a sequence is not modelled; use cp = 1", p.cp));
+  }
   if (p.ep > 1) {
     rules.require(m.experts > 0, "ep_needs_experts", fmt::format("expert parallel {} on a model without experts; use ep = 1", p.ep));
     rules.divides(p.ep, m.experts, "ep_divides_experts", "expert parallel", "experts");
@@ -70,6 +72,11 @@ void check_pipeline(const ModelShape& m, const Plan& p, Rules& rules) {
     rules.require(p.micro_batches() % p.pp == 0, "interleaved_micro_batches", fmt::format("the interleaved schedule needs micro-batches in multiples of pp {}; found {} (global_batch {} / micro_batch {} / dp {})", p.pp, p.micro_batches(), p.global_batch, p.micro_batch, p.dp));
   } else {
     rules.require(p.virtual_stages == 1, "chunks_need_interleaved", fmt::format("virtual_stages {} needs the interleaved schedule", p.virtual_stages));
+  }
+  if (p.schedule == Schedule::zero_bubble) {
+    rules.require(p.pp > 1, "zero_bubble_needs_stages", "the zero-bubble schedule with pp 1: there is no bubble to fill; use 1f1b or pp > 1");
+    rules.require(p.recompute == Recompute::none, "zero_bubble_recompute", "the zero-bubble schedule with recomputation: what is computed again for the input gradients would have to be kept for the weight gradients, which is not modelled; use recompute none or 1f1b");
+    rules.require(p.sharding == Sharding::ddp || p.sharding == Sharding::zero1, "zero_bubble_sharding", "the zero-bubble schedule with sharded parameters or gradients: when units are gathered and reduced around two backward passes is not modelled; use ddp, zero1 or 1f1b");
   }
   rules.require(!(p.sharding == Sharding::zero2 && p.pp > 1), "zero2_with_pipeline", fmt::format("ZeRO-2 with pipeline parallel {}: each rank keeps its part of the gradients only, so all {} micro-batches would be reduced one by one, which DeepSpeed's pipeline engine refuses; use zero1 (the same optimizer memory) or fsdp", p.pp, p.micro_batches()));
   if (!p.stage_layers.empty()) {
@@ -93,9 +100,11 @@ void check_sharding(const Plan& p, const cluster::Cluster& c, Rules& rules) {
   }
   if (p.sharding == Sharding::hybrid) {
     const int per_node = std::max(1, c.node.gpus / (p.tp * p.cp));
-    const int shard = p.fsdp.shard_group > 0 ? p.fsdp.shard_group : std::min(per_node, p.dp);
-    rules.require(p.ep == 1, "hybrid_with_experts", fmt::format("hybrid shard with expert parallel {}: experts would be sharded over {} / {} ranks of a group, which is not modelled; use fsdp, zero1 or ep = 1", p.ep, shard, p.ep));
-    rules.require(p.dp % shard == 0, "hybrid_divides_dp", fmt::format("hybrid shard groups of {} do not divide dp {}", shard, p.dp));
+    const int data = p.dp * p.cp;
+    const int shard = p.fsdp.shard_group > 0 ? p.fsdp.shard_group : std::min(per_node * p.cp, data);
+    rules.require(shard % p.ep == 0, "hybrid_ep_divides_group", fmt::format("expert parallel {} does not divide hybrid shard groups of {} ranks: each group holds all experts once; use a larger fsdp.shard_group", p.ep, shard));
+    rules.require(shard > 1 || data == 1, "hybrid_group", fmt::format("hybrid shard groups of 1 rank among {} data-parallel ranks shard nothing; use ddp, or fsdp.shard_group > 1", data));
+    rules.require(data % shard == 0, "hybrid_divides_dp", fmt::format("hybrid shard groups of {} do not divide dp {} x cp {} = {}", shard, p.dp, p.cp, data));
   }
 }
 

@@ -11,7 +11,8 @@ namespace sgsim::plan {
 
 /// How parameters, gradients and optimizer state are spread over the data-parallel ranks.
 enum class Sharding : std::uint8_t { ddp, zero1, zero2, fsdp, hybrid };
-enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
+/// zero_bubble: ZB-H1 of Qi et al. 2023 (backward passes split into input and weight gradients).
+enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zero_bubble };
 enum class Recompute : std::uint8_t { none, selective, full };
 
 /// FSDP (ZeRO-3) and hybrid shard.

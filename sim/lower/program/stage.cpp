@@ -34,7 +34,7 @@ class StageBuilder {
   StageProgram program_;
   StateActions state_;
   std::vector<ChunkBoundary> boundaries_;
-  std::map<std::tuple<bool, int, std::size_t>, std::uint32_t> pieces_;
+  std::map<std::tuple<bool, int, Gradients, std::size_t>, std::uint32_t> pieces_;
 };
 
 bool same_forward(const ChunkActions& a, const ChunkActions& b) {
@@ -59,22 +59,37 @@ bool same_backward(const ChunkActions& a, const ChunkActions& b) {
   return true;
 }
 
+auto writer_of(const PassStep& pass) {
+  if (pass.forward) return &write_forward;
+  switch (pass.gradients) {
+    case Gradients::all: return &write_backward;
+    case Gradients::inputs: return &write_input_gradients;
+    case Gradients::weights: return &write_weight_gradients;
+  }
+  return &write_backward;
+}
+
+void take(PieceWriter& writer, const std::vector<Action>& actions) {
+  for (const Action& action : actions) writer.act(action);
+}
+
 std::uint32_t StageBuilder::pass_piece(const PassStep& pass, std::size_t variant) {
   const auto v = static_cast<std::size_t>(pass.virtual_stage);
-  const auto key = std::tuple(pass.forward, pass.virtual_stage, variant);
+  const auto key = std::tuple(pass.forward, pass.virtual_stage, pass.gradients, variant);
   if (const auto found = pieces_.find(key); found != pieces_.end()) return found->second;
   const ChunkActions& actions = state_.chunks[v][variant];
   for (const auto& [other, piece] : pieces_) {
-    const auto& [forward, virtual_stage, other_variant] = other;
-    if (forward != pass.forward || virtual_stage != pass.virtual_stage) continue;
+    const auto& [forward, virtual_stage, gradients, other_variant] = other;
+    if (forward != pass.forward || virtual_stage != pass.virtual_stage || gradients != pass.gradients) continue;
     const ChunkActions& written = state_.chunks[v][other_variant];
     if (forward ? same_forward(actions, written) : same_backward(actions, written)) return pieces_[key] = piece;
   }
   PieceWriter out = writer();
   const ChunkBoundary& boundary = boundaries_[v];
-  for (const Action& action : pass.forward ? boundary.before_forward : boundary.before_backward) out.act(action);
-  (pass.forward ? write_forward : write_backward)(out, chunks_[v], in_.segments, actions);
-  for (const Action& action : pass.forward ? boundary.after_forward : boundary.after_backward) out.act(action);
+  const bool sends = pass.gradients != Gradients::weights;
+  if (sends) take(out, pass.forward ? boundary.before_forward : boundary.before_backward);
+  writer_of(pass)(out, chunks_[v], in_.segments, actions);
+  if (sends) take(out, pass.forward ? boundary.after_forward : boundary.after_backward);
   return pieces_[key] = program_.add_piece(out.finish());
 }
 
