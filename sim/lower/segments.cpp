@@ -144,8 +144,9 @@ std::vector<plan::Violation> graph_violations(const graph::OperatorGraph& graph,
   return {{"cp_needs_fused_attention", fmt::format("context parallel {}: attention is unfused, and blocks of keys can only be merged by the statistics of a fused kernel; use fused attention or cp = 1", plan.cp)}};
 }
 
-SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::ModelShape& model, const plan::Plan& plan,
-                             const Training& training) {
+namespace {
+
+SegmentedModel segment_uniform(const graph::OperatorGraph& graph, const plan::ModelShape& model, const plan::Plan& plan, const Training& training) {
   SegmentedModel result;
   const bool across = fuses_across_layers(plan, training);
   const segment::Cut whole = segment::cut(graph);
@@ -169,6 +170,31 @@ SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::Mode
   keep_distinct(segment::assemble(compiled, cut, marks), reduced.stands_for, result);
   result.modules = compiled.graph.modules;
   return result;
+}
+
+void shift_modules(std::vector<compile::Kernel>& kernels, std::uint32_t by) {
+  for (compile::Kernel& kernel : kernels) kernel.module = ModuleId{kernel.module.value + by};
+}
+
+}  // namespace
+
+SegmentedModel with_kept_layers(SegmentedModel recomputed, const SegmentedModel& kept) {
+  const auto first_segment = static_cast<std::uint32_t>(recomputed.segments.size()), first_module = static_cast<std::uint32_t>(recomputed.modules.size());
+  for (ModelSegment segment : kept.segments) {
+    for (auto* list : {&segment.forward, &segment.recompute, &segment.backward}) shift_modules(*list, first_module);
+    recomputed.segments.push_back(std::move(segment));
+  }
+  recomputed.modules.insert(recomputed.modules.end(), kept.modules.begin(), kept.modules.end());
+  for (const std::uint32_t index : kept.order) recomputed.kept_order.push_back(first_segment + index);
+  return recomputed;
+}
+
+SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::ModelShape& model, const plan::Plan& plan, const Training& training) {
+  SegmentedModel recomputed = segment_uniform(graph, model, plan, training);
+  if (plan.recompute_layers == 0) return recomputed;
+  plan::Plan keeping = plan;
+  keeping.recompute = plan::Recompute::none;
+  return with_kept_layers(std::move(recomputed), segment_uniform(graph, model, keeping, training));
 }
 
 }  // namespace sgsim::lower

@@ -52,6 +52,7 @@ struct ModelSegment {
 struct SegmentedModel {
   std::vector<ModelSegment> segments;       // distinct ones
   std::vector<std::uint32_t> order;         // segment index of each position: before, layers..., after
+  std::vector<std::uint32_t> kept_order;    // the same without recomputation, for plans that recompute some layers only; else empty
   std::vector<std::string> modules;         // table of the kernels' ModuleIds
   Flops model_flops;                        // of one micro-batch, forward and backward, before tensor-parallel division, recomputation excluded
   Flops above_diagonal_flops;               // of them: above the diagonal of attention under an explicit mask or unfused (segment/model_flops.h)
@@ -61,12 +62,16 @@ struct SegmentedModel {
 
 /// Shards by tensor parallelism (with or without sequence parallelism), context and expert parallelism, applies recomputation,
 /// autocasts, fuses, and cuts into segments. With Stack::compile_layers_only what stands before and after the layers has
-/// eager kernels. Depends on tp, cp, ep, sequence_parallel, recompute and `fuses_across_layers` of the plan, and on
+/// eager kernels. Depends on tp, cp, ep, sequence_parallel, recompute (and whether recompute_layers is 0) and `fuses_across_layers` of the plan, and on
 /// execution, autocast, compute_dtype, compile_layers_only and the tensor_parallel_* and context_parallel_* fields of the training: callers cache
 /// it across plans. Kernel::nodes, reads and saved are empty in the result (the graph they index is not kept);
 /// Kernel::inputs index the list that the kernel stands in.
 [[nodiscard]] SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::ModelShape& model,
                                            const plan::Plan& plan, const Training& training);
+
+/// The model of a plan that recomputes some layers only, of the models that recompute all and none of them. Distinct segments of both;
+/// partition() takes the first Plan::recompute_layers layers of each chunk from `order`, the others from `kept_order`.
+[[nodiscard]] SegmentedModel with_kept_layers(SegmentedModel recomputed, const SegmentedModel& kept);
 
 /// Rules that the graph decides: context parallelism needs fused attention and a sequence of two equal chunks a rank. Callers
 /// of segment_model() ask first, after plan::check_plan.

@@ -237,6 +237,10 @@ void State::update() {
     if (in_.plan.tp * in_.plan.pp > 1) groups.push_back(Slot::model);
     append(out_.step.finish, clip_actions(share, groups, in_.new_token()));
   }
+  if (in_.plan.offload.optimizer) {
+    append(out_.step.finish, host_optimizer_actions(share, in_.training.optimizer, in_.host_link, in_.new_token(), in_.new_token()));
+    return;
+  }
   append(out_.step.finish, optimizer_actions(share, in_.training.optimizer, in_.training.optimizer_fused));
 }
 
@@ -248,7 +252,7 @@ void State::persist() {
   };
   const bool sharded = fully_sharded(in_.plan.sharding);
   add(MemoryClass::parameters, (sharded ? kept : all) * graph::size_of(sharded ? types_.kept : types_.parameter), "parameters");
-  add(MemoryClass::optimizer, kept * optimizer_state_bytes(types_, in_.training.optimizer), "optimizer state");
+  if (!in_.plan.offload.optimizer) add(MemoryClass::optimizer, kept * optimizer_state_bytes(types_, in_.training.optimizer), "optimizer state");
   if (!sharded && (types_.main_gradient || data_ranks(in_.plan) > 1)) {
     const bool divided = in_.plan.sharding == plan::Sharding::zero2;
     add(MemoryClass::gradients, (divided ? kept : all) * graph::size_of(types_.gradient), bucket_copies() ? "buckets of DDP" : "gradients");

@@ -25,6 +25,7 @@ class StageBuilder {
   PieceWriter writer() { return {program_, in_.training.execution, in_.costs, in_.model.modules, in_.training.stack, in_.merge_lockstep}; }
   std::uint32_t pass_piece(const PassStep& pass, std::size_t variant);
   std::uint32_t once(const std::vector<Action>& actions);
+  void offload_activations();
   void begin_step();
   void end_step();
 
@@ -99,6 +100,14 @@ std::uint32_t StageBuilder::once(const std::vector<Action>& actions) {
   return program_.add_piece(out.finish());
 }
 
+void StageBuilder::offload_activations() {
+  for (std::size_t v = 0; v < chunks_.size(); ++v) {
+    std::vector<OffloadedPosition> offloaded = offloaded_positions(in_.model, chunks_[v]);
+    for (OffloadedPosition& position : offloaded) position.tokens = {program_.new_token(), program_.new_token()};
+    for (ChunkActions& actions : state_.chunks[v]) add_activation_offload(actions, chunks_[v].positions.size(), offloaded, in_.host_link);
+  }
+}
+
 void StageBuilder::begin_step() {
   std::vector<Action> actions;
   const Seconds host = in_.costs.launch.host_per_step;
@@ -120,7 +129,8 @@ void StageBuilder::end_step() {
 Stage StageBuilder::build() {
   const auto parameters = owned_parameters(in_.model, in_.stages, stage_);
   const auto new_token = [this] { return program_.new_token(); };
-  state_ = state_actions({.chunks = chunks_, .parameters = parameters, .plan = in_.plan, .training = in_.training, .shard_group = in_.shard_group, .new_token = new_token});
+  state_ = state_actions({.chunks = chunks_, .parameters = parameters, .plan = in_.plan, .training = in_.training, .shard_group = in_.shard_group, .host_link = in_.host_link, .new_token = new_token});
+  if (in_.plan.offload.activations) offload_activations();
   const SendTokens sent{.forward = new_token(), .backward = new_token()};
   for (const Chunk& chunk : chunks_) boundaries_.push_back(chunk_boundary(in_.model, in_.stages, chunk, in_.plan, in_.training.stack, sent, new_token));
   begin_step();

@@ -131,6 +131,14 @@ TEST_CASE("every rule refuses what it says, with its numbers") {
   begins(p, "zero_bubble_recompute");
   p.recompute = Recompute::none, p.sharding = Sharding::fsdp;
   begins(p, "zero_bubble_sharding");
+  p = base, p.recompute_layers = 1;
+  begins(p, "recompute_layers: recompute_layers is 1 with recompute none");
+  p.recompute = Recompute::full, p.recompute_layers = 99;
+  begins(p, "recompute_layers: recompute_layers is 99; the smallest of 1 chunks has");
+  p = base, p.offload.activations = true, p.recompute = Recompute::full;
+  begins(p, "offload_with_recompute");
+  p.recompute = Recompute::none, p.pp = 2, p.dp = 4;
+  begins(p, "offload_with_pipeline: activation offload with pipeline parallel 2");
   p = base, p.pp = 2, p.sharding = Sharding::zero2;
   begins(p, "zero2_with_pipeline: ZeRO-2 with pipeline parallel 2: each rank keeps its part of the gradients only, so all 8 micro-batches");
 }
