@@ -263,6 +263,7 @@ RunCost Estimator::update(const StateSetting& s, const Part& part, std::size_t k
   const bool flat = s.plan.sharding == Sharding::zero1 || s.plan.sharding == Sharding::zero2;
   if (flat) share.tensors = std::max(1, (tensors + s.shards - 1) / s.shards);
   RunCost run;
+  for (const std::uint32_t chunk : part.stages.kinds[kind]) run = lower::then(run, copies_out_of_buckets(s, *part.costs, part.stages.chunk_kinds[chunk]));
   if (s.training.clip_gradients) run = actions_cost(lower::clip_actions(share, {}, {}), s.costs);
   if (s.plan.offload.optimizer) return lower::then(run, host_update(share, s.training.optimizer, lower::host_link_of(cluster_.node)));
   return lower::then(run, actions_cost(lower::optimizer_actions(share, s.training.optimizer, s.training.optimizer_fused), s.costs));

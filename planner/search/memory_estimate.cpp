@@ -133,6 +133,7 @@ Bytes state_memory(const StateSetting& s, double dense, double expert) {
     bytes += kept * graph::size_of(s.types.gradient);
   } else if (s.types.main_gradient || s.plan.dp * s.plan.cp > 1) {
     bytes += (s.plan.sharding == plan::Sharding::zero2 ? kept : all) * graph::size_of(s.types.gradient);
+    if (bucket_copies(s) && s.plan.micro_batches() > 1) bytes += all * graph::size_of(s.types.gradient);
   } else if (s.plan.micro_batches() > 1) {
     bytes += all * graph::size_of(s.types.gradient);
   }
@@ -141,10 +142,10 @@ Bytes state_memory(const StateSetting& s, double dense, double expert) {
 
 namespace {
 
-/// One replica without micro-batches to add up: gradients grow while activations go.
+/// One replica, or gradients beside DDP's buckets, without micro-batches to add up: gradients grow while activations go.
 bool gradients_grow(const StateSetting& s) {
   const bool sharded = lower::fully_sharded(s.plan.sharding) && s.shards > 1;
-  return !sharded && s.plan.dp * s.plan.cp == 1 && !s.types.main_gradient && s.plan.micro_batches() == 1;
+  return !sharded && (s.plan.dp * s.plan.cp == 1 || bucket_copies(s)) && !s.types.main_gradient && s.plan.micro_batches() == 1;
 }
 
 }  // namespace
