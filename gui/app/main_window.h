@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "gui/session/autosave.h"
 #include "gui/session/document.h"
 #include "gui/session/job.h"
 #include "gui/session/simulate_job.h"
@@ -66,9 +67,15 @@ class MainWindow : public QMainWindow {
   void documentChanged();
   void present(std::shared_ptr<const Simulated> simulated);
   void fail(const QString& title, const Failure& failure);
+  [[nodiscard]] Unsaved work() const;     // the document as autosave keeps it
+  /// Unsaved work is on disk before something else is opened. Throws EnvironmentError.
+  void keepWork();
+  void openDraft(const Unsaved& draft);
+  void openCopy(const QString& path);      // of a sample: a new scenario without a file
   void offerUnsaved(const QString& path);
   void fillRecent();
   void zoomFont(double by);
+  void showKeys();
   void applySettings(const std::vector<scenario::Setting>& settings, const QString& what);
   [[nodiscard]] Panel* page() const;
   void loadScenario(const QString& path);

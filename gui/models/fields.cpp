@@ -18,12 +18,9 @@ QStringList words(const Table& table) {
 
 QStringList shipped(const char* folder, bool whole_path) {
   QStringList list;
-  try {
-    const QDir dir(QString::fromStdString(scenario::data_folder()) + QLatin1Char('/') + QLatin1String(folder));
-    for (const QString& name : dir.entryList({QStringLiteral("*.json")}, QDir::Files, QDir::Name)) list << (whole_path ? dir.absoluteFilePath(name) : name.chopped(5));
-  } catch (const std::exception&) {
-    // No data folder: fields have no suggestions; simulating says what is missing.
-  }
+  if (dataFolder().isEmpty()) return list;  // fields have no suggestions; simulating says what is missing
+  const QDir dir(dataFolder() + QLatin1Char('/') + QLatin1String(folder));
+  for (const QString& name : dir.entryList({QStringLiteral("*.json")}, QDir::Files, QDir::Name)) list << (whole_path ? dir.absoluteFilePath(name) : name.chopped(5));
   return list;
 }
 
@@ -34,6 +31,14 @@ QStringList clusters() {
 }
 
 }  // namespace
+
+QString dataFolder() {
+  try {
+    return QString::fromStdString(scenario::data_folder());
+  } catch (const std::exception&) {
+    return {};
+  }
+}
 
 std::vector<Section> scenarioSections() {
   using K = FieldKind;

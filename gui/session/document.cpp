@@ -5,6 +5,8 @@
 #include <QRegularExpression>
 #include <QSaveFile>
 #include <QUndoCommand>
+#include <QUuid>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "sim/scenario/json_reader.h"
@@ -93,6 +95,9 @@ bool is_path(const QString& field, const QString& value) {
 
 }  // namespace
 
+/// Edits of one field merge while they follow each other within this.
+constexpr std::chrono::milliseconds kTyping(1500);
+
 /// A state before and after; typing into one field merges.
 class ScenarioDocument::Edit : public QUndoCommand {
  public:
@@ -103,8 +108,9 @@ class ScenarioDocument::Edit : public QUndoCommand {
   [[nodiscard]] int id() const override { return field_.isEmpty() ? -1 : 1; }
   bool mergeWith(const QUndoCommand* other) override {
     const auto* edit = static_cast<const Edit*>(other);
-    if (edit->field_ != field_) return false;
+    if (edit->field_ != field_ || edit->when_ - when_ > kTyping) return false;
     after_ = edit->after_;
+    when_ = edit->when_;
     setObsolete(after_ == before_);
     return true;
   }
@@ -113,6 +119,7 @@ class ScenarioDocument::Edit : public QUndoCommand {
   ScenarioDocument& document_;
   std::string before_, after_;
   QString field_;
+  std::chrono::steady_clock::time_point when_ = std::chrono::steady_clock::now();
 };
 
 ScenarioDocument::ScenarioDocument(QObject* parent) : QObject(parent), tree_(std::make_unique<Tree>(Tree::object())) {
@@ -133,9 +140,10 @@ void ScenarioDocument::load(const QString& path) {
   Q_EMIT changed();
 }
 
-void ScenarioDocument::setText(const std::string& text, const QString& folder, const QString& name) {
+void ScenarioDocument::setText(const std::string& text, const QString& folder, const QString& name, const QString& draft) {
   *tree_ = parse_tree(text, name.toStdString());
   path_.clear();
+  draft_ = draft.isEmpty() ? QUuid::createUuid().toString(QUuid::WithoutBraces) : draft;
   folder_ = folder;
   name_ = name;
   undo_.clear();
