@@ -31,7 +31,7 @@ void MainWindow::exportDialog(const QString& filter) {
   if (QFileInfo(path).suffix().isEmpty()) path += ending;
   try {
     exportTo(path);
-    status_->setText(tr("wrote %1").arg(path));
+    status_->setText(tr("wrote <a href=\"%1\">%2</a>").arg(QUrl::fromLocalFile(QFileInfo(path).absoluteFilePath()).toString(QUrl::FullyEncoded), path.toHtmlEscaped()));
   } catch (...) {
     fail(tr("%1 was not written").arg(path), failureOf(std::current_exception()));
   }

@@ -16,6 +16,8 @@ namespace sgsim::gui {
 namespace {
 
 constexpr const char* kSample = "llama3-8b-8xh100.json";
+/// A larger file is a trace, which is read off the window's thread; nothing else that is opened here comes near.
+constexpr qint64 kLargest = 16 << 20;
 
 }  // namespace
 
@@ -31,11 +33,15 @@ void MainWindow::keepWork() {
   if (document_.dirty() && !keepUnsaved(work())) throw EnvironmentError("the unsaved scenario cannot be kept in " + stateFolder().toStdString() + "; save it first");
 }
 
+void MainWindow::openText(const std::string& text, const QString& folder, const QString& name) {
+  keepWork();
+  document_.setText(text, folder, name);
+  unsaved_->hide();
+}
+
 void MainWindow::openCopy(const QString& path) {
   try {
-    keepWork();
-    document_.setText(scenario::read_document_text(path.toStdString()), QFileInfo(path).absolutePath(), tr("copy of %1").arg(QFileInfo(path).fileName()));
-    unsaved_->hide();
+    openText(scenario::read_document_text(path.toStdString()), QFileInfo(path).absolutePath(), tr("copy of %1").arg(QFileInfo(path).fileName()));
   } catch (...) {
     fail(tr("The sample was not read"), failureOf(std::current_exception()));
   }
@@ -65,41 +71,42 @@ void MainWindow::offerUnsaved(const QString& path) {
   if (kept) unsaved_text_->setText(tr("There is unsaved work on this scenario from %1.").arg(QLocale().toString(kept->when, QLocale::ShortFormat)));
 }
 
+void MainWindow::openTrace(const QString& path) {
+  pages_->setCurrentWidget(timeline_);
+  timeline_->openMeasured(path);
+}
+
+void MainWindow::openPart(const QString& path, const std::string& text) {
+  const std::string relative = nlohmann::json(QDir(document_.folder()).relativeFilePath(path).toStdString()).dump();
+  switch (scenario::kind_of(text)) {
+    case scenario::FileKind::scenario: return loadScenario(path);
+    case scenario::FileKind::graph:
+      return document_.setAll({{"model.graph", relative}, {"model.config", std::nullopt}, {"model.sequence", std::nullopt}, {"model.attention", std::nullopt}, {"model.dense_mask", std::nullopt}}, tr("drop a captured graph"));
+    case scenario::FileKind::model_config: return document_.setAll({{"model.config", relative}, {"model.graph", std::nullopt}}, tr("drop a model config"));
+    case scenario::FileKind::cluster:
+      return document_.setAll({{"cluster.file", relative}, {"cluster.builtin", std::nullopt}, {"cluster.nodes", std::nullopt}, {"cluster.node", std::nullopt}, {"cluster.fabric", std::nullopt}}, tr("drop a cluster file"));
+    case scenario::FileKind::profile: return document_.set(QStringLiteral("profile"), relative, tr("drop a profile"));
+    case scenario::FileKind::sweep: pages_->setCurrentWidget(sweep_); return sweep_->openFile(path);
+    case scenario::FileKind::timeline: return openTrace(path);
+    default: break;
+  }
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (check::holds_collectives(text) || (json.is_array() && !json.empty() && json.front().is_object() && json.front().contains("measured"))) {
+    pages_->setCurrentWidget(fidelity_);
+    return fidelity_->openFiles({path});
+  }
+  if (json.is_object() && json.contains("traceEvents")) return openTrace(path);
+  if (json.is_discarded() || json.is_object()) return loadScenario(path);  // says what is wrong with it
+  throw InputError({.file = path.toStdString(), .where = "", .found = "a file of no kind that is known here", .expected = "a scenario, model config, captured graph, cluster, profile, sweep, trace or measured runs", .hint = ""});
+}
+
 bool MainWindow::openFile(const QString& path) {
   try {
-    const QString full = QFileInfo(path).absoluteFilePath();
-    const std::string text = scenario::read_document_text(full.toStdString());
-    const std::string relative = nlohmann::json(QDir(document_.folder()).relativeFilePath(full).toStdString()).dump();
-    switch (scenario::kind_of(text)) {
-      case scenario::FileKind::scenario: loadScenario(full); break;
-      case scenario::FileKind::graph:
-        document_.setAll({{"model.graph", relative}, {"model.config", std::nullopt}, {"model.sequence", std::nullopt}, {"model.attention", std::nullopt}, {"model.dense_mask", std::nullopt}}, tr("drop a captured graph"));
-        break;
-      case scenario::FileKind::model_config: document_.setAll({{"model.config", relative}, {"model.graph", std::nullopt}}, tr("drop a model config")); break;
-      case scenario::FileKind::cluster: document_.setAll({{"cluster.file", relative}, {"cluster.builtin", std::nullopt}, {"cluster.nodes", std::nullopt}, {"cluster.node", std::nullopt}, {"cluster.fabric", std::nullopt}}, tr("drop a cluster file")); break;
-      case scenario::FileKind::profile: document_.set(QStringLiteral("profile"), relative, tr("drop a profile")); break;
-      case scenario::FileKind::sweep:
-        pages_->setCurrentWidget(sweep_);
-        sweep_->openFile(full);
-        break;
-      case scenario::FileKind::timeline:
-        pages_->setCurrentWidget(timeline_);
-        timeline_->openMeasured(full);
-        break;
-      default: {
-        const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-        if (check::holds_collectives(text) || (json.is_array() && !json.empty() && json.front().is_object() && json.front().contains("measured"))) {
-          pages_->setCurrentWidget(fidelity_);
-          fidelity_->openFiles({full});
-        } else if (json.is_object() && json.contains("traceEvents")) {
-          pages_->setCurrentWidget(timeline_);
-          timeline_->openMeasured(full);
-        } else if (json.is_discarded() || json.is_object()) {
-          loadScenario(full);  // says what is wrong with it
-        } else {
-          throw InputError({.file = path.toStdString(), .where = "", .found = "a file of no kind that is known here", .expected = "a scenario, model config, captured graph, cluster, profile, sweep, trace or measured runs", .hint = ""});
-        }
-      }
+    const QFileInfo file(path);
+    if (file.size() > kLargest) {
+      openTrace(file.absoluteFilePath());
+    } else {
+      openPart(file.absoluteFilePath(), scenario::read_document_text(file.absoluteFilePath().toStdString()));
     }
     failure_->hide();
     return true;

@@ -93,6 +93,8 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), cache_(sharedCach
   dock->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetFloatable);
   addDockWidget(Qt::LeftDockWidgetArea, dock);
   status_ = new QLabel(this);
+  status_->setOpenExternalLinks(true);
+  status_->setTextInteractionFlags(Qt::TextBrowserInteraction);
   progress_ = new QProgressBar(this);
   progress_->setRange(0, 1000);
   progress_->setMaximumWidth(180);
@@ -138,8 +140,12 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), cache_(sharedCach
   });
   connect(timeline_, &TimelinePanel::failed, this, &MainWindow::fail);
   connect(fidelity_, &FidelityPanel::openText, this, [this](const std::string& text, const QString& name) {
-    openDraft({.text = text, .path = {}, .draft = {}, .folder = dataFolder(), .name = name});
-    pages_->setCurrentWidget(overview_);
+    try {
+      openText(text, dataFolder(), name);
+      pages_->setCurrentWidget(overview_);
+    } catch (...) {
+      fail(tr("The run was not opened"), failureOf(std::current_exception()));
+    }
   });
   for (WorkPanel* panel : std::initializer_list<WorkPanel*>{compare_, sweep_, search_, fidelity_}) {
     connect(panel, &WorkPanel::failed, this, &MainWindow::fail);

@@ -86,6 +86,8 @@ Tree parse_tree(const std::string& text, const std::string& file) {
   return Tree::parse(text);
 }
 
+std::string textOf(const Tree& tree) { return tree.dump(2, ' ', false, Tree::error_handler_t::replace) + "\n"; }
+
 constexpr const char* kPaths[] = {"model.config", "model.graph", "cluster.file", "profile", "stack"};
 
 bool is_path(const QString& field, const QString& value) {
@@ -153,7 +155,7 @@ void ScenarioDocument::setText(const std::string& text, const QString& folder, c
 
 QString ScenarioDocument::name() const { return name_.isEmpty() ? tr("untitled") : name_; }
 
-std::string ScenarioDocument::text() const { return tree_->dump(2, ' ', false, Tree::error_handler_t::replace) + "\n"; }
+std::string ScenarioDocument::text() const { return textOf(*tree_); }
 
 void ScenarioDocument::apply(const std::string& text) {
   *tree_ = Tree::parse(text);
@@ -168,21 +170,23 @@ void ScenarioDocument::replaceText(const std::string& text, const QString& what)
 
 void ScenarioDocument::save(const QString& path) {
   const QString new_folder = QFileInfo(path).absolutePath();
+  Tree saved = *tree_;
   if (new_folder != folder_) {
     for (const char* field : kPaths) {
       const auto old = value(QLatin1String(field));
       if (!old || !is_path(QLatin1String(field), *old) || QDir::isAbsolutePath(*old)) continue;
-      const Tree* node = find(*tree_, QLatin1String(field));
+      const Tree* node = find(saved, QLatin1String(field));
       if (node == nullptr || !node->is_string()) continue;
       const QString target = QDir::cleanPath(QDir(folder_).absoluteFilePath(*old));
-      put(*tree_, steps_of(QLatin1String(field)), 0, Tree(QDir(new_folder).relativeFilePath(target).toStdString()));
+      put(saved, steps_of(QLatin1String(field)), 0, Tree(QDir(new_folder).relativeFilePath(target).toStdString()));
     }
   }
   QSaveFile file(path);
-  const std::string bytes = text();
+  const std::string bytes = textOf(saved);
   if (!file.open(QIODevice::WriteOnly) || file.write(bytes.data(), static_cast<qint64>(bytes.size())) < 0 || !file.commit()) {
     throw EnvironmentError("cannot write " + path.toStdString() + ": " + file.errorString().toStdString());
   }
+  *tree_ = std::move(saved);
   path_ = QFileInfo(path).absoluteFilePath();
   const bool moved = new_folder != folder_;
   folder_ = new_folder;

@@ -192,7 +192,7 @@ void TimelinePanel::present(const std::shared_ptr<const Simulated>& s) {
   path_->setTable(s && s->run ? pathTable(s->path_times, s->run->result.step_time.value()) : tableOf(tr("Critical path")));
   path_box_->setEnabled(s && !s->path.empty());
   path_box_->setToolTip(s && s->run && s->path.empty() ? tr("The critical path needs every task: %1 are too many to record.").arg(s->run->result.tasks) : QString());
-  searchFor(search_->qstr());
+  searchFor(search_->text());
   showPath(path_box_->isChecked());
   const Theme theme = themeOf(palette());
   QStringList entries;

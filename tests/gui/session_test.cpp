@@ -115,7 +115,9 @@ class SessionTests : public QObject {
   void savingWhereNothingCanBeWrittenFails() {
     ScenarioDocument d;
     d.load(shipped("llama3-8b-8xh100.json"));
+    const std::string before = d.text();
     QVERIFY_EXCEPTION_THROWN(d.save("/proc/none/mine.json"), EnvironmentError);
+    QCOMPARE(d.text(), before);
     QCOMPARE(d.path(), QFileInfo(shipped("llama3-8b-8xh100.json")).absoluteFilePath());
   }
   void jobGivesItsResult() {
