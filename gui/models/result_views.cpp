@@ -63,7 +63,7 @@ Table classesTable(const scenario::Result& r) {
 }
 
 Table timesTable(const QString& title, const std::vector<scenario::NamedTime>& times, double step) {
-  Table t{.title = title, {QObject::tr("name"), QObject::tr("time"), QObject::tr("of step"), QObject::tr("launches")}, QStringLiteral("lrrr"));
+  Table t = tableOf(title, {QObject::tr("name"), QObject::tr("time"), QObject::tr("of step"), QObject::tr("launches")}, QStringLiteral("lrrr"));
   for (const auto& n : times) {
     t.rows.push_back({qstr(n.name), timeCell(n.time), shareCell(n.time.value() / std::max(step, 1e-30)), countCell(static_cast<std::int64_t>(n.launches))});
   }
