@@ -9,6 +9,7 @@
 
 #include "gui/models/cells.h"
 #include "gui/models/result_views.h"
+#include "gui/views/announce.h"
 #include "gui/views/page_layout.h"
 #include "sim/core/error.h"
 #include "sim/import/format.h"
@@ -219,6 +220,9 @@ void TimelinePanel::selectionChanged() {
     for (const SliceRef& a : n.after) table.rows.push_back({tr("is waited for by"), Cell(qstr(view_->data()->names[view_->data()->at(a).name]))});
     view_->setNeighbours(std::move(n));
   }
+  QStringList facts;
+  for (std::size_t i = 0; i < table.rows.size() && i < 6; ++i) facts << table.rows[i][0].text + QLatin1Char(' ') + table.rows[i][1].text;
+  announce(view_, facts.join(QStringLiteral(", ")));
   facts_->setTable(std::move(table));
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "gui/views/announce.h"
 #include "gui/views/page_layout.h"
 #include "gui/views/topology_view.h"
 #include "sim/scenario/names.h"
@@ -70,6 +71,7 @@ void TopologyPanel::refresh() {
 void TopologyPanel::selectionChanged() {
   const auto place = view_->selected();
   mark_->setEnabled(place.has_value());
+  if (place) announce(view_, view_->textOf(*place));
   about_->setText(place ? view_->textOf(*place) : tr("Click a GPU or a network port to see its numbers or to mark it slow."));
   if (!place) return;
   const QString now = kind_->currentText();
