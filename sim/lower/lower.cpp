@@ -36,7 +36,9 @@ std::variant<Lowered, std::vector<plan::Violation>> lower(const Request& request
   if (request.plan.tp > 1 && !shards_anything(model)) return std::vector<plan::Violation>{nothing_to_shard(request)};
   TaskCosts plain = profile_costs(request.profile, request.training.execution, diagnostics);
   if (!request.training.tf32) plain = with_full_float32(std::move(plain), request.profile, diagnostics);
-  const TaskCosts costs = with_stack(std::move(plain), request.profile, request.training.stack);
+  TaskCosts costs = with_stack(std::move(plain), request.profile, request.training.stack);
+  // One reduction a product is what DTensor's plans do (Stack), whose dispatch costs host time.
+  if (request.plan.tp > 1 && request.training.stack.tensor_parallel_reduces_each && request.training.execution == compile::Execution::eager) costs.wrapper = dtensor_costs(request.profile);
   const ShapeOf shape_of = [&](std::span<const GpuId> members, double concurrent) { return cluster::group_shape(request.cluster, members, concurrent); };
   Lowered lowered = lower_segmented(model, request.plan, request.training, request.cluster, shape_of, costs, {.merge_lockstep = request.merge_lockstep});
   lowered.diagnostics.merge(diagnostics);
