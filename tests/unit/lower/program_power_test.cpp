@@ -40,7 +40,7 @@ SegmentedModel model_of(std::vector<compile::Kernel> forward, std::vector<compil
   return m;
 }
 
-// A product of 2e9 flops at 0.75e-3 s of the limit draws 1.5 limits over its millisecond at full clock beside a base of 0.5. Energy goes
+// A product of 2e9 flops at 1.5e-3 s of the limit draws 1.5 limits over its millisecond at full clock beside a base of 0.5. Energy goes
 // with the clock, time does with its inverse, so that the power above the base goes with the square.
 const cost::PowerModel kPower = [] {
   cost::PowerModel m;
