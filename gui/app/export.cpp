@@ -2,6 +2,7 @@
 #include <QApplication>
 #include <QBuffer>
 #include <QClipboard>
+#include <QFileDialog>
 #include <QLocale>
 #include <QPainter>
 #include <QSaveFile>
@@ -22,6 +23,19 @@ void writeFile(const QString& path, const QByteArray& bytes) {
 }
 
 }  // namespace
+
+void MainWindow::exportDialog(const QString& filter) {
+  const QString ending = filter.section(QLatin1Char('*'), 1, 1).section(QLatin1Char(')'), 0, 0).trimmed();
+  QString path = QFileDialog::getSaveFileName(this, tr("Export"), QFileInfo(document_.name()).completeBaseName() + ending, filter);
+  if (path.isEmpty()) return;
+  if (QFileInfo(path).suffix().isEmpty()) path += ending;
+  try {
+    exportTo(path);
+    status_->setText(tr("wrote <a href=\"%1\">%2</a>").arg(QUrl::fromLocalFile(QFileInfo(path).absoluteFilePath()).toString(QUrl::FullyEncoded), path.toHtmlEscaped()));
+  } catch (...) {
+    fail(tr("%1 was not written").arg(path), failureOf(std::current_exception()));
+  }
+}
 
 void MainWindow::copyTable() {
   QString text;

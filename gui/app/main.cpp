@@ -62,11 +62,19 @@ int main(int argc, char** argv) {
   parser.addOptions({screenshot, theme});
   parser.process(app);
   const bool pictures = parser.isSet(screenshot);
-  const bool dark = parser.isSet(theme) ? parser.value(theme) == QLatin1String("dark") : !pictures && app.palette().color(QPalette::Window).lightness() < 128;
+  const auto kept = [pictures](const char* name) { return pictures ? QVariant() : sgsim::gui::remembered(QLatin1String(name)); };
+  const QString chosen = parser.isSet(theme) ? parser.value(theme) : kept("theme").toString();
+  const bool dark = chosen.isEmpty() ? !pictures && app.palette().color(QPalette::Window).lightness() < 128 : chosen == QLatin1String("dark");
+  if (const double points = kept("font").toDouble(); points > 0.0) {
+    QFont font = QApplication::font();
+    font.setPointSizeF(points);
+    QApplication::setFont(font);
+  }
   QApplication::setPalette(sgsim::gui::paletteOf(dark ? sgsim::gui::darkTheme() : sgsim::gui::lightTheme()));
   int code = 0;
   {
     sgsim::gui::MainWindow window;
+    window.restoreGeometry(kept("geometry").toByteArray());
     const QStringList files = parser.positionalArguments();
     bool opened = true;
     if (files.isEmpty()) {

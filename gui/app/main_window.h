@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "gui/session/autosave.h"
 #include "gui/session/document.h"
 #include "gui/session/job.h"
 #include "gui/session/simulate_job.h"
@@ -46,6 +47,8 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] QTabWidget* pages() const { return pages_; }
   [[nodiscard]] const std::shared_ptr<const Simulated>& simulated() const { return simulated_; }
   [[nodiscard]] QString failureText() const { return failure_->isHidden() ? QString() : failure_text_->text(); }
+  /// Whether work from an earlier time is offered for the file that is open.
+  [[nodiscard]] bool offersUnsaved() const { return !unsaved_->isHidden(); }
   void setTheme(const QString& name);   // "light", "dark"
 
   /// Writes by the ending: .png, .svg (the page), .csv (its tables and charts), .html (the report), .json, .json.gz (Perfetto).
@@ -66,12 +69,23 @@ class MainWindow : public QMainWindow {
   void documentChanged();
   void present(std::shared_ptr<const Simulated> simulated);
   void fail(const QString& title, const Failure& failure);
+  [[nodiscard]] Unsaved work() const;     // the document as autosave keeps it
+  /// Unsaved work is on disk before something else is opened. Throws EnvironmentError.
+  void keepWork();
+  void openDraft(const Unsaved& draft);
+  /// A new scenario without a file: of a sample, of a measured run. Kept as a draft once it is changed.
+  void openText(const std::string& text, const QString& folder, const QString& name);
+  void openCopy(const QString& path);
   void offerUnsaved(const QString& path);
   void fillRecent();
   void zoomFont(double by);
+  void showKeys();
   void applySettings(const std::vector<scenario::Setting>& settings, const QString& what);
   [[nodiscard]] Panel* page() const;
   void loadScenario(const QString& path);
+  /// What a file means to the scenario that is open, by its content.
+  void openPart(const QString& path, const std::string& text);
+  void openTrace(const QString& path);
 
   ScenarioDocument document_;
   scenario::InputCache& cache_;

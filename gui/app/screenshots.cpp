@@ -95,10 +95,8 @@ int takeScreenshots(MainWindow& window, const QString& folder) {
   window.sweep()->run();
   wait("the sweep", [&] { return !window.sweep()->job().running(); });
   page(window.sweep(), QStringLiteral("sweep"));
-  if (canSearch()) {
-    window.search()->run();
-    wait("the plan search", [&] { return !window.search()->job().running(); });
-  }
+  window.search()->run();
+  wait("the plan search", [&] { return !window.search()->job().running(); });
   page(window.search(), QStringLiteral("plan-search"));
   page(window.fidelity(), QStringLiteral("fidelity-empty"));
   const QString records = QString::fromStdString(scenario::data_folder()) + QStringLiteral("/records");

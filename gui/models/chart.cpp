@@ -5,6 +5,7 @@
 
 #include "gui/models/table_model.h"
 #include "sim/core/units_text.h"
+#include "sim/scenario/text_table.h"
 
 namespace sgsim::gui {
 
@@ -59,7 +60,8 @@ QString bytesText(double bytes) {
   if (bytes == 0.0) return QStringLiteral("0");
   return (bytes < 0 ? QStringLiteral("-") : QString()) + QString::fromStdString(to_text(Bytes(std::abs(bytes))));
 }
+QString rateText(double bytes_per_second) { return QString::fromStdString(to_text(BytesPerSecond(bytes_per_second))); }
 QString percentText(double share) { return QStringLiteral("%1 %").arg(share * 100.0, 0, 'f', 1); }
-QString numberText(double value) { return QString::number(value, 'g', 4); }
+QString numberText(double value) { return std::abs(value) >= 1000.0 && std::abs(value) < 1e15 ? QString::fromStdString(scenario::grouped(std::llround(value))) : QString::number(value, 'g', 4); }
 
 }  // namespace sgsim::gui

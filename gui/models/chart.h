@@ -47,6 +47,7 @@ struct Chart {
 
 [[nodiscard]] QString timeText(double seconds);
 [[nodiscard]] QString bytesText(double bytes);
+[[nodiscard]] QString rateText(double bytes_per_second);
 [[nodiscard]] QString percentText(double share);
 [[nodiscard]] QString numberText(double value);
 

@@ -18,12 +18,9 @@ QStringList words(const Table& table) {
 
 QStringList shipped(const char* folder, bool whole_path) {
   QStringList list;
-  try {
-    const QDir dir(QString::fromStdString(scenario::data_folder()) + QLatin1Char('/') + QLatin1String(folder));
-    for (const QString& name : dir.entryList({QStringLiteral("*.json")}, QDir::Files, QDir::Name)) list << (whole_path ? dir.absoluteFilePath(name) : name.chopped(5));
-  } catch (const std::exception&) {
-    // No data folder: fields have no suggestions; simulating says what is missing.
-  }
+  if (dataFolder().isEmpty()) return list;  // fields have no suggestions; simulating says what is missing
+  const QDir dir(dataFolder() + QLatin1Char('/') + QLatin1String(folder));
+  for (const QString& name : dir.entryList({QStringLiteral("*.json")}, QDir::Files, QDir::Name)) list << (whole_path ? dir.absoluteFilePath(name) : name.chopped(5));
   return list;
 }
 
@@ -34,6 +31,14 @@ QStringList clusters() {
 }
 
 }  // namespace
+
+QString dataFolder() {
+  try {
+    return QString::fromStdString(scenario::data_folder());
+  } catch (const std::exception&) {
+    return {};
+  }
+}
 
 std::vector<Section> scenarioSections() {
   using K = FieldKind;
@@ -71,10 +76,12 @@ std::vector<Section> scenarioSections() {
                 {"cluster.node.nic.bandwidth", QObject::tr("port bandwidth"), K::quantity, none, QObject::tr("One port, one direction, for example 400 Gbit/s")},
                 {"cluster.node.nic.latency", QObject::tr("port latency"), K::quantity, none, QObject::tr("For example 0.6 us")},
                 {"cluster.node.nvlink.bandwidth", QObject::tr("NVLink bandwidth"), K::quantity, none, QObject::tr("One GPU's aggregate, one direction, for example 450 GB/s")},
+                {"cluster.node.nvlink.latency", QObject::tr("NVLink latency"), K::quantity, none, QObject::tr("For example 2 us")},
                 {"cluster.node.pcie.bandwidth", QObject::tr("PCIe bandwidth"), K::quantity, none, QString()},
                 {"cluster.node.gpu.memory", QObject::tr("GPU memory"), K::quantity, none, QObject::tr("For example 80 GiB")},
                 {"cluster.fabric.kind", QObject::tr("fabric"), K::choice, words(w::kFabric), QString()},
                 {"cluster.fabric.nodes_per_leaf", QObject::tr("nodes a leaf switch"), K::integer, none, QString()},
+                {"cluster.fabric.switch_latency", QObject::tr("switch latency"), K::quantity, none, QObject::tr("One hop")},
                 {"cluster.fabric.oversubscription", QObject::tr("oversubscription"), K::number, none, QObject::tr("Leaf down-link over up-link bandwidth, at least 1")}},
                true});
   s.push_back({QObject::tr("Training"),
@@ -82,6 +89,7 @@ std::vector<Section> scenarioSections() {
                 {"training.compute_dtype", QObject::tr("computation"), K::choice, words(w::kFloat), QString()},
                 {"training.parameter_dtype", QObject::tr("parameters"), K::choice, words(w::kFloat), QString()},
                 {"training.gradient_dtype", QObject::tr("gradients"), K::choice, words(w::kFloat), QString()},
+                {"training.tf32", QObject::tr("TF32 products"), K::flag, none, QObject::tr("float32 products may run on tensor cores")},
                 {"training.autocast", QObject::tr("autocast"), K::flag, none, QString()},
                 {"training.optimizer", QObject::tr("optimizer"), K::choice, words(w::kOptimizer), QString()},
                 {"training.optimizer_fused", QObject::tr("fused optimizer"), K::flag, none, QString()},

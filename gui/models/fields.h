@@ -22,6 +22,9 @@ struct Section {
   bool open = true;     // unfolded at first
 };
 
+/// Where the scenarios, models and clusters that ship lie; empty where they are missing.
+[[nodiscard]] QString dataFolder();
+
 /// All sections; choices come from the scenario reader's own words and from the data that ships.
 [[nodiscard]] std::vector<Section> scenarioSections();
 

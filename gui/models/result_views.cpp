@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sim/core/units_text.h"
+#include "gui/models/cells.h"
 #include "sim/scenario/labels.h"
 #include "sim/scenario/report.h"
 #include "sim/scenario/text_table.h"
@@ -11,11 +11,6 @@
 
 namespace sgsim::gui {
 namespace {
-
-QString text(const std::string& s) { return QString::fromStdString(s); }
-Cell timeCell(Seconds s) { return {timeText(s.value()), s.value()}; }
-Cell bytesCell(Bytes b) { return {bytesText(b.value()), b.value()}; }
-Cell shareCell(double share) { return {percentText(share), share}; }
 
 struct Part {
   const char* name;
@@ -31,92 +26,91 @@ constexpr int kMemoryColors[lower::kMemoryClasses] = {0, 4, 2, 1, 3, 5, 6};
 }  // namespace
 
 Table figuresTable(const scenario::Result& r) {
-  Table t{.title = QObject::tr("Prediction"), .columns = {QObject::tr("figure"), QObject::tr("value"), QObject::tr("about it")}, .numeric = QStringLiteral("lrl"), .rows = {}};
+  Table t = tableOf(QObject::tr("Prediction"), {QObject::tr("figure"), QObject::tr("value"), QObject::tr("about it")}, QStringLiteral("lrl"));
   t.rows.push_back({QObject::tr("step time"), timeCell(r.step_time), QObject::tr("90 % interval %1 to %2").arg(timeText(r.interval.low.value()), timeText(r.interval.high.value()))});
   if (r.tokens_per_second > 0) t.rows.push_back({QObject::tr("throughput"), {QObject::tr("%1 tokens/s").arg(numberText(r.tokens_per_second)), r.tokens_per_second}, QObject::tr("%1 tokens/s a GPU").arg(numberText(r.tokens_per_second / std::max(1, r.gpus)))});
   t.rows.push_back({QObject::tr("samples"), {QObject::tr("%1 /s").arg(numberText(r.samples_per_second)), r.samples_per_second}, QString()});
-  t.rows.push_back({QObject::tr("MFU"), shareCell(r.mfu), text(scenario::mfu_formula(r))});
+  t.rows.push_back({QObject::tr("MFU"), shareCell(r.mfu), qstr(scenario::mfu_formula(r))});
   t.rows.push_back({QObject::tr("HFU"), shareCell(r.hfu), QObject::tr("the same with recomputation counted")});
   t.rows.push_back({QObject::tr("memory, reserved"), bytesCell(r.reserved_memory), r.fits ? QObject::tr("of %1: fits, %2 free").arg(bytesText(r.capacity.value()), bytesText((r.capacity - r.reserved_memory).value()))
                                                                                      : QObject::tr("of %1: DOES NOT FIT, %2 too much").arg(bytesText(r.capacity.value()), bytesText((r.reserved_memory - r.capacity).value()))});
   t.rows.push_back({QObject::tr("memory, allocated"), bytesCell(r.peak_memory), QObject::tr("at the peak of the fullest rank")});
-  t.rows.push_back({QObject::tr("ranks"), {text(scenario::grouped(r.gpus)), static_cast<double>(r.gpus)}, QObject::tr("%1 simulated, %2 tasks, %3 engine").arg(text(scenario::grouped(r.rank_classes)), text(scenario::grouped(static_cast<std::int64_t>(r.tasks))), text(r.engine))});
+  t.rows.push_back({QObject::tr("ranks"), countCell(r.gpus), QObject::tr("%1 simulated, %2 tasks, %3 engine").arg(qstr(scenario::grouped(r.rank_classes)), qstr(scenario::grouped(static_cast<std::int64_t>(r.tasks))), qstr(r.engine))});
   return t;
 }
 
 Table stepTable(const scenario::Result& r) {
-  Table t{.title = QObject::tr("Where the step goes"), .columns = {QObject::tr("part"), QObject::tr("time"), QObject::tr("of step"), QObject::tr("rests on")}, .numeric = QStringLiteral("lrrl"), .rows = {}};
+  Table t = tableOf(QObject::tr("Where the step goes"), {QObject::tr("part"), QObject::tr("time"), QObject::tr("of step"), QObject::tr("rests on")}, QStringLiteral("lrrl"));
   const double step = std::max(r.step_time.value(), 1e-30);
   const auto row = [&](const QString& name, Seconds time, const QString& rests) { t.rows.push_back({name, timeCell(time), shareCell(time.value() / step), rests}); };
-  row(QObject::tr("computation"), r.compute, text(scenario::sources_text(r.compute_sources)));
-  row(QObject::tr("exposed communication"), r.exposed_comm, text(scenario::sources_text(r.comm_sources)));
+  row(QObject::tr("computation"), r.compute, qstr(scenario::sources_text(r.compute_sources)));
+  row(QObject::tr("exposed communication"), r.exposed_comm, qstr(scenario::sources_text(r.comm_sources)));
   row(QObject::tr("bubble (waiting for ranks)"), r.bubble, QObject::tr("what is waited for"));
-  row(QObject::tr("host-bound"), r.host_bound, QObject::tr("launch times: %1").arg(text(scenario::sources_text(r.host_sources))));
+  row(QObject::tr("host-bound"), r.host_bound, QObject::tr("launch times: %1").arg(qstr(scenario::sources_text(r.host_sources))));
   row(QObject::tr("other idle"), r.other_idle, QString());
   row(QObject::tr("(communication overlapped)"), r.overlapped_comm, QObject::tr("part of computation"));
   return t;
 }
 
 Table classesTable(const scenario::Result& r) {
-  Table t{.title = QObject::tr("Ranks by class"),
-          .columns = {QObject::tr("class"), QObject::tr("ranks"), QObject::tr("compute"), QObject::tr("exposed comm"), QObject::tr("bubble"), QObject::tr("host-bound"), QObject::tr("ends at"), QObject::tr("memory")},
-          .numeric = QStringLiteral("lrrrrrrr"), .rows = {}};
+  Table t = tableOf(QObject::tr("Ranks by class"),
+                    {QObject::tr("class"), QObject::tr("ranks"), QObject::tr("compute"), QObject::tr("exposed comm"), QObject::tr("bubble"), QObject::tr("host-bound"), QObject::tr("ends at"), QObject::tr("memory")},
+                    QStringLiteral("lrrrrrrr"));
   for (const auto& c : r.classes) {
-    t.rows.push_back({text(c.name), {text(scenario::grouped(c.ranks)), static_cast<double>(c.ranks)}, timeCell(c.time.compute), timeCell(c.time.exposed_comm), timeCell(c.time.bubble), timeCell(c.time.host_bound), timeCell(c.time.end), bytesCell(c.reserved)});
+    t.rows.push_back({qstr(c.name), countCell(c.ranks), timeCell(c.time.compute), timeCell(c.time.exposed_comm), timeCell(c.time.bubble), timeCell(c.time.host_bound), timeCell(c.time.end), bytesCell(c.reserved)});
   }
   return t;
 }
 
 Table timesTable(const QString& title, const std::vector<scenario::NamedTime>& times, double step) {
-  Table t{.title = title, .columns = {QObject::tr("name"), QObject::tr("time"), QObject::tr("of step"), QObject::tr("launches")}, .numeric = QStringLiteral("lrrr"), .rows = {}};
+  Table t = tableOf(title, {QObject::tr("name"), QObject::tr("time"), QObject::tr("of step"), QObject::tr("launches")}, QStringLiteral("lrrr"));
   for (const auto& n : times) {
-    t.rows.push_back({text(n.name), timeCell(n.time), shareCell(n.time.value() / std::max(step, 1e-30)), {text(scenario::grouped(static_cast<std::int64_t>(n.launches))), static_cast<double>(n.launches)}});
+    t.rows.push_back({qstr(n.name), timeCell(n.time), shareCell(n.time.value() / std::max(step, 1e-30)), countCell(static_cast<std::int64_t>(n.launches))});
   }
   return t;
 }
 
 Table pathTable(const std::vector<scenario::PathTime>& path, double step) {
-  Table t{.title = QObject::tr("Critical path"), .columns = {QObject::tr("kind"), QObject::tr("name"), QObject::tr("time"), QObject::tr("of step")}, .numeric = QStringLiteral("llrr"), .rows = {}};
-  for (const auto& p : path) t.rows.push_back({text(std::string(scenario::label(p.kind))), text(p.name), timeCell(p.time), shareCell(p.time.value() / std::max(step, 1e-30))});
+  Table t = tableOf(QObject::tr("Critical path"), {QObject::tr("kind"), QObject::tr("name"), QObject::tr("time"), QObject::tr("of step")}, QStringLiteral("llrr"));
+  for (const auto& p : path) t.rows.push_back({qstr(std::string(scenario::label(p.kind))), qstr(p.name), timeCell(p.time), shareCell(p.time.value() / std::max(step, 1e-30))});
   return t;
 }
 
 Table notesTable(const scenario::Result& r) {
-  Table t{.title = QObject::tr("Notes"), .columns = {QObject::tr("kind"), QObject::tr("count"), QObject::tr("what")}, .numeric = QStringLiteral("lrl"), .rows = {}};
-  for (const auto& n : r.notes) t.rows.push_back({text(n.rule), {QStringLiteral("1"), 1.0}, text(n.message)});
-  for (const auto& [key, d] : r.diagnostics.entries()) t.rows.push_back({text(key), {text(scenario::grouped(static_cast<std::int64_t>(d.count))), static_cast<double>(d.count)}, text(d.example)});
+  Table t = tableOf(QObject::tr("Notes"), {QObject::tr("kind"), QObject::tr("count"), QObject::tr("what")}, QStringLiteral("lrl"));
+  for (const auto& n : r.notes) t.rows.push_back({qstr(n.rule), {QStringLiteral("1"), 1.0}, qstr(n.message)});
+  for (const auto& [key, d] : r.diagnostics.entries()) t.rows.push_back({qstr(key), countCell(static_cast<std::int64_t>(d.count)), qstr(d.example)});
   return t;
 }
 
 Table liveTable(const scenario::ClassResult& c) {
-  Table t{.title = QObject::tr("Live at the peak of %1").arg(text(c.name)), .columns = {QObject::tr("what"), QObject::tr("bytes"), QObject::tr("of peak")}, .numeric = QStringLiteral("lrr"), .rows = {}};
-  for (const auto& [what, bytes] : c.live_at_peak) t.rows.push_back({text(what), bytesCell(bytes), shareCell(bytes.value() / std::max(1.0, c.peak.value()))});
+  Table t = tableOf(QObject::tr("Live at the peak of %1").arg(qstr(c.name)), {QObject::tr("what"), QObject::tr("bytes"), QObject::tr("of peak")}, QStringLiteral("lrr"));
+  for (const auto& [what, bytes] : c.live_at_peak) t.rows.push_back({qstr(what), bytesCell(bytes), shareCell(bytes.value() / std::max(1.0, c.peak.value()))});
   return t;
 }
 
 Table changesTable(const scenario::Explanation& e) {
-  Table t{.title = QObject::tr("What would help"), .columns = {QObject::tr("change"), QObject::tr("throughput"), QObject::tr("step time"), QObject::tr("memory added"), QObject::tr("fits"), QObject::tr("settings")}, .numeric = QStringLiteral("lrrrll"), .rows = {}};
+  Table t = tableOf(QObject::tr("What would help"), {QObject::tr("change"), QObject::tr("throughput"), QObject::tr("step time"), QObject::tr("memory added"), QObject::tr("fits"), QObject::tr("settings")}, QStringLiteral("lrrrll"));
   for (const auto& c : e.changes) {
-    t.rows.push_back({text(c.variant.name), {(c.gain > 0 ? QStringLiteral("+") : QString()) + percentText(c.gain), c.gain}, timeCell(c.result.step_time), bytesCell(c.memory_added), c.result.fits ? QObject::tr("yes") : QObject::tr("no"), text(scenario::flags_text(c.variant))});
+    t.rows.push_back({qstr(c.variant.name), changeCell(c.gain), timeCell(c.result.step_time), bytesCell(c.memory_added), c.result.fits ? QObject::tr("yes") : QObject::tr("no"), qstr(scenario::flags_text(c.variant))});
   }
-  for (const auto& d : e.dropped) t.rows.push_back({text(d.variant.name), {QStringLiteral("-"), -1e9}, {QStringLiteral("-"), 1e18}, {QStringLiteral("-"), 0.0}, QObject::tr("cannot run: %1").arg(text(d.reason)), text(scenario::flags_text(d.variant))});
+  for (const auto& d : e.dropped) t.rows.push_back({qstr(d.variant.name), {QStringLiteral("-"), -1e9}, {QStringLiteral("-"), 1e18}, {QStringLiteral("-"), 0.0}, QObject::tr("cannot run: %1").arg(qstr(d.reason)), qstr(scenario::flags_text(d.variant))});
   return t;
 }
 
 Table compareTable(const std::vector<NamedResult>& results) {
-  Table t{.title = QObject::tr("Variants"), .columns = {QObject::tr("variant"), QObject::tr("step time"), QObject::tr("against first"), QObject::tr("samples/s"), QObject::tr("MFU"), QObject::tr("compute"), QObject::tr("exposed comm"), QObject::tr("bubble"), QObject::tr("host-bound"), QObject::tr("memory"), QObject::tr("fits")},
-          .numeric = QStringLiteral("lrrrrrrrrrl"), .rows = {}};
+  Table t = tableOf(QObject::tr("Variants"), {QObject::tr("variant"), QObject::tr("step time"), QObject::tr("against first"), QObject::tr("samples/s"), QObject::tr("MFU"), QObject::tr("compute"), QObject::tr("exposed comm"), QObject::tr("bubble"), QObject::tr("host-bound"), QObject::tr("memory"), QObject::tr("fits")}, QStringLiteral("lrrrrrrrrrl"));
   for (const NamedResult& n : results) {
     const auto& r = *n.result;
     const double against = r.step_time / results.front().result->step_time - 1.0;
-    t.rows.push_back({n.name, timeCell(r.step_time), &n == &results.front() ? Cell(QStringLiteral("-"), 0.0) : Cell((against > 0 ? QStringLiteral("+") : QString()) + percentText(against), against), {numberText(r.samples_per_second), r.samples_per_second}, shareCell(r.mfu),
+    t.rows.push_back({n.name, timeCell(r.step_time), &n == &results.front() ? Cell(QStringLiteral("-"), 0.0) : changeCell(against), numberCell(r.samples_per_second), shareCell(r.mfu),
                       timeCell(r.compute), timeCell(r.exposed_comm), timeCell(r.bubble), timeCell(r.host_bound), bytesCell(r.reserved_memory), r.fits ? QObject::tr("yes") : QObject::tr("no")});
   }
   return t;
 }
 
 Table differenceTable(const NamedResult& base, const NamedResult& other) {
-  Table t{.title = QObject::tr("%1 against %2").arg(other.name, base.name), .columns = {QObject::tr("kernel or communication"), base.name, other.name, QObject::tr("difference")}, .numeric = QStringLiteral("lrrr"), .rows = {}};
+  Table t = tableOf(QObject::tr("%1 against %2").arg(other.name, base.name), {QObject::tr("kernel or communication"), base.name, other.name, QObject::tr("difference")}, QStringLiteral("lrrr"));
   std::map<std::string, std::pair<double, double>> times;
   for (const auto* list : {&base.result->kernels, &base.result->communication}) {
     for (const auto& n : *list) times[n.name].first += n.time.value();
@@ -128,7 +122,7 @@ Table differenceTable(const NamedResult& base, const NamedResult& other) {
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return std::abs(a.second.second - a.second.first) > std::abs(b.second.second - b.second.first); });
   for (const auto& [name, pair] : sorted) {
     const double d = pair.second - pair.first;
-    t.rows.push_back({text(name), {timeText(pair.first), pair.first}, {timeText(pair.second), pair.second}, {(d > 0 ? QStringLiteral("+") : QString()) + timeText(d), d}});
+    t.rows.push_back({qstr(name), timeCell(pair.first), timeCell(pair.second), {(d > 0 ? QStringLiteral("+") : QString()) + timeText(d), d}});
   }
   return t;
 }
@@ -156,7 +150,7 @@ Chart memoryBars(const std::vector<NamedResult>& results) {
   c.unitY = 1073741824.0;
   for (const NamedResult& n : results) c.categories << n.name;
   for (std::size_t k = 0; k < lower::kMemoryClasses; ++k) {
-    ChartSeries s{.name = text(std::string(scenario::label(static_cast<lower::MemoryClass>(k)))), .color = kMemoryColors[k], .points = {}, .tips = {}};
+    ChartSeries s{.name = qstr(std::string(scenario::label(static_cast<lower::MemoryClass>(k)))), .color = kMemoryColors[k], .points = {}, .tips = {}};
     bool any = false;
     for (std::size_t i = 0; i < results.size(); ++i) {
       const auto& classes = results[i].result->classes;
@@ -180,7 +174,7 @@ Chart memoryChart(const QString& title, const std::vector<std::pair<Seconds, std
   if (curve.empty()) return c;
   double most = -1.0, at = 0.0;
   for (std::size_t k = 0; k < lower::kMemoryClasses; ++k) {
-    ChartSeries s{.name = text(std::string(scenario::label(static_cast<lower::MemoryClass>(k)))), .color = kMemoryColors[k], .points = {}, .tips = {}, .marker = 0, .step = true};
+    ChartSeries s{.name = qstr(std::string(scenario::label(static_cast<lower::MemoryClass>(k)))), .color = kMemoryColors[k], .points = {}, .tips = {}, .marker = 0, .step = true};
     bool any = false;
     for (const auto& [time, bytes] : curve) {
       s.points.emplace_back(time.value(), bytes[k].value());

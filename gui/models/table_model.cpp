@@ -6,6 +6,11 @@
 
 namespace sgsim::gui {
 
+Table tableOf(const QString& title, const QStringList& columns, const QString& numeric) {
+  Q_ASSERT(columns.size() == numeric.size());
+  return {.title = title, .columns = columns, .numeric = numeric, .rows = {}};
+}
+
 void TableModel::setTable(Table table) {
   beginResetModel();
   table_ = std::move(table);

@@ -26,6 +26,9 @@ struct Table {
   std::vector<std::vector<Cell>> rows;
 };
 
+/// A table without rows yet; without columns it is a message.
+[[nodiscard]] Table tableOf(const QString& title, const QStringList& columns = {}, const QString& numeric = {});
+
 /// Values as a table; no widgets.
 class TableModel : public QAbstractTableModel {
   Q_OBJECT

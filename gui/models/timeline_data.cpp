@@ -73,7 +73,7 @@ Row summary_row(const std::vector<Row>& rows, double end, Names& names) {
     }
   }
   std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.time < b.time; });
-  Row summary{.name = "summary", .summary = true, .slices = {}, .blocks = {}};
+  Row summary{.name = "summary", .summary = true, .slices = {}};
   int running[3] = {0, 0, 0};
   double from = 0.0;
   const auto close = [&](double to) {
@@ -118,16 +118,6 @@ std::string_view label(Category category) {
   return kWords[static_cast<std::size_t>(category)];
 }
 
-void Row::index() {
-  blocks.assign((slices.size() + kBlock - 1) / kBlock, CategoryTimes{});
-  for (std::size_t i = 0; i < slices.size(); ++i) {
-    const Slice& s = slices[i];
-    CategoryTimes& block = blocks[i / kBlock];
-    block[static_cast<std::size_t>(s.category)] += static_cast<float>(s.end - s.start);
-    block[static_cast<std::size_t>(Category::wait)] += static_cast<float>(s.start - s.arrival);
-  }
-}
-
 TimelineData timeline_of(const scenario::Run& run) {
   TimelineData data;
   Names names(data.names);
@@ -163,10 +153,7 @@ TimelineData timeline_of(const scenario::Run& run) {
     data.lanes.push_back(std::move(lane));
   }
   data.end = std::max(data.end, run.simulation.timeline.step_time.value());
-  for (Lane& lane : data.lanes) {
-    lane.rows.insert(lane.rows.begin(), summary_row(lane.rows, data.end, names));
-    for (Row& row : lane.rows) row.index();
-  }
+  for (Lane& lane : data.lanes) lane.rows.insert(lane.rows.begin(), summary_row(lane.rows, data.end, names));
   take_layers(data, run);
   return data;
 }
@@ -201,7 +188,6 @@ void add_measured(TimelineData& data, const trace::ImportedRun& run) {
       ++data.tasks;
     }
     std::erase_if(rows, [](const Row& row) { return row.slices.empty(); });
-    for (Row& row : rows) row.index();
     if (rows.empty()) continue;
     data.lanes.push_back({.title = "measured" + (rank.rank >= 0 ? ", rank " + std::to_string(rank.rank) : std::string()), .subtitle = part, .rank = static_cast<std::uint32_t>(r), .measured = true, .rows = std::move(rows)});
   }

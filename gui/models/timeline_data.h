@@ -27,17 +27,11 @@ struct Slice {
 };
 inline constexpr std::uint32_t kNoTask = 0xffffffffu;
 
-/// Seconds by category in a run of kBlock slices, so that a pixel which covers many tasks need not visit each.
-inline constexpr std::size_t kBlock = 32;
-using CategoryTimes = std::array<float, kCategories>;
-
 /// One stream of one rank, in time order and without overlaps.
 struct Row {
   std::string name;
   bool summary = false;        // computation / exposed communication / bubble / starved by the host
   std::vector<Slice> slices;
-  std::vector<CategoryTimes> blocks;
-  void index();                // fills `blocks`; call after the last slice
 };
 
 /// A rank (or the class that it stands for) or a measured trace's rank: a heading and its rows.

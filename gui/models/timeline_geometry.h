@@ -47,11 +47,4 @@ struct RowPlace {
 /// The slice at a time on a row; `slack` seconds beside one still count (small slices must be clickable).
 [[nodiscard]] std::optional<std::uint32_t> slice_at(const Row& row, double time, double slack);
 
-/// Share of each category in each of `columns` equal stretches of [from, to), row after row of kCategories.
-void cover(const Row& row, double from, double to, int columns, std::vector<float>& shares);
-
-/// The same as colours: in each column red, green, blue of what runs there, each times its share, and the sum of the shares.
-using Paints = std::array<std::array<float, 4>, kCategories>;  // red, green, blue, 1
-void cover(const Row& row, double from, double to, int columns, const Paints& paints, std::vector<std::array<float, 4>>& mixed);
-
 }  // namespace sgsim::gui

@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kMostRecent = 12;
 
-QString fileOf(const QString& path) {
-  const QByteArray hash = QCryptographicHash::hash(path.toUtf8(), QCryptographicHash::Sha1).toHex().left(16);
+QString fileOf(const QString& key) {
+  const QByteArray hash = QCryptographicHash::hash(key.toUtf8(), QCryptographicHash::Sha1).toHex().left(16);
   return stateFolder() + QStringLiteral("/unsaved-%1.json").arg(QString::fromLatin1(hash));
 }
 
@@ -26,7 +26,8 @@ std::optional<Unsaved> read(const QString& file) {
   if (!in.open(QIODevice::ReadOnly)) return std::nullopt;
   const QJsonObject o = QJsonDocument::fromJson(in.readAll()).object();
   if (!o.contains(QStringLiteral("text"))) return std::nullopt;
-  return Unsaved{.text = o.value(QStringLiteral("text")).toString().toStdString(), .path = o.value(QStringLiteral("path")).toString(), .folder = o.value(QStringLiteral("folder")).toString(), .name = o.value(QStringLiteral("name")).toString(), .when = QFileInfo(file).lastModified()};
+  const auto at = [&o](const char* key) { return o.value(QLatin1String(key)).toString(); };
+  return Unsaved{.text = at("text").toStdString(), .path = at("path"), .draft = at("draft"), .folder = at("folder"), .name = at("name"), .when = QFileInfo(file).lastModified()};
 }
 
 QString settingsFile() { return stateFolder() + QStringLiteral("/planner.ini"); }
@@ -41,18 +42,21 @@ QString stateFolder() {
 }
 
 bool keepUnsaved(const Unsaved& work) {
-  QSaveFile out(fileOf(work.path));
-  const QJsonObject o{{"text", QString::fromStdString(work.text)}, {"path", work.path}, {"folder", work.folder}, {"name", work.name}};
+  QSaveFile out(fileOf(work.key()));
+  const QJsonObject o{{"text", QString::fromStdString(work.text)}, {"path", work.path}, {"draft", work.draft}, {"folder", work.folder}, {"name", work.name}};
   return out.open(QIODevice::WriteOnly) && out.write(QJsonDocument(o).toJson()) >= 0 && out.commit();
 }
 
-void dropUnsaved(const QString& path) { QFile::remove(fileOf(path)); }
+void dropUnsaved(const QString& key) { QFile::remove(fileOf(key)); }
 
-std::optional<Unsaved> unsavedOf(const QString& path) { return read(fileOf(path)); }
+std::optional<Unsaved> unsavedOf(const QString& key) { return read(fileOf(key)); }
 
-std::optional<Unsaved> newestUnsaved() {
-  const auto files = QDir(stateFolder()).entryInfoList({QStringLiteral("unsaved-*.json")}, QDir::Files, QDir::Time);
-  return files.isEmpty() ? std::nullopt : read(files.first().absoluteFilePath());
+std::vector<Unsaved> allUnsaved() {
+  std::vector<Unsaved> all;
+  for (const QFileInfo& file : QDir(stateFolder()).entryInfoList({QStringLiteral("unsaved-*.json")}, QDir::Files, QDir::Time)) {
+    if (auto work = read(file.absoluteFilePath())) all.push_back(std::move(*work));
+  }
+  return all;
 }
 
 QStringList recentFiles() {
@@ -69,5 +73,9 @@ void noteRecent(const QString& path) {
   QSettings s(settingsFile(), QSettings::IniFormat);
   s.setValue(QStringLiteral("recent"), files.mid(0, kMostRecent));
 }
+
+QVariant remembered(const QString& name) { return QSettings(settingsFile(), QSettings::IniFormat).value(name); }
+
+void remember(const QString& name, const QVariant& value) { QSettings(settingsFile(), QSettings::IniFormat).setValue(name, value); }
 
 }  // namespace sgsim::gui

@@ -5,6 +5,8 @@
 #include <QRegularExpression>
 #include <QSaveFile>
 #include <QUndoCommand>
+#include <QUuid>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "sim/scenario/json_reader.h"
@@ -84,6 +86,8 @@ Tree parse_tree(const std::string& text, const std::string& file) {
   return Tree::parse(text);
 }
 
+std::string textOf(const Tree& tree) { return tree.dump(2, ' ', false, Tree::error_handler_t::replace) + "\n"; }
+
 constexpr const char* kPaths[] = {"model.config", "model.graph", "cluster.file", "profile", "stack"};
 
 bool is_path(const QString& field, const QString& value) {
@@ -92,6 +96,9 @@ bool is_path(const QString& field, const QString& value) {
 }
 
 }  // namespace
+
+/// Edits of one field merge while they follow each other within this.
+constexpr std::chrono::milliseconds kTyping(1500);
 
 /// A state before and after; typing into one field merges.
 class ScenarioDocument::Edit : public QUndoCommand {
@@ -103,8 +110,9 @@ class ScenarioDocument::Edit : public QUndoCommand {
   [[nodiscard]] int id() const override { return field_.isEmpty() ? -1 : 1; }
   bool mergeWith(const QUndoCommand* other) override {
     const auto* edit = static_cast<const Edit*>(other);
-    if (edit->field_ != field_) return false;
+    if (edit->field_ != field_ || edit->when_ - when_ > kTyping) return false;
     after_ = edit->after_;
+    when_ = edit->when_;
     setObsolete(after_ == before_);
     return true;
   }
@@ -113,6 +121,7 @@ class ScenarioDocument::Edit : public QUndoCommand {
   ScenarioDocument& document_;
   std::string before_, after_;
   QString field_;
+  std::chrono::steady_clock::time_point when_ = std::chrono::steady_clock::now();
 };
 
 ScenarioDocument::ScenarioDocument(QObject* parent) : QObject(parent), tree_(std::make_unique<Tree>(Tree::object())) {
@@ -133,9 +142,10 @@ void ScenarioDocument::load(const QString& path) {
   Q_EMIT changed();
 }
 
-void ScenarioDocument::setText(const std::string& text, const QString& folder, const QString& name) {
+void ScenarioDocument::setText(const std::string& text, const QString& folder, const QString& name, const QString& draft) {
   *tree_ = parse_tree(text, name.toStdString());
   path_.clear();
+  draft_ = draft.isEmpty() ? QUuid::createUuid().toString(QUuid::WithoutBraces) : draft;
   folder_ = folder;
   name_ = name;
   undo_.clear();
@@ -145,7 +155,7 @@ void ScenarioDocument::setText(const std::string& text, const QString& folder, c
 
 QString ScenarioDocument::name() const { return name_.isEmpty() ? tr("untitled") : name_; }
 
-std::string ScenarioDocument::text() const { return tree_->dump(2, ' ', false, Tree::error_handler_t::replace) + "\n"; }
+std::string ScenarioDocument::text() const { return textOf(*tree_); }
 
 void ScenarioDocument::apply(const std::string& text) {
   *tree_ = Tree::parse(text);
@@ -160,21 +170,23 @@ void ScenarioDocument::replaceText(const std::string& text, const QString& what)
 
 void ScenarioDocument::save(const QString& path) {
   const QString new_folder = QFileInfo(path).absolutePath();
+  Tree saved = *tree_;
   if (new_folder != folder_) {
     for (const char* field : kPaths) {
       const auto old = value(QLatin1String(field));
       if (!old || !is_path(QLatin1String(field), *old) || QDir::isAbsolutePath(*old)) continue;
-      const Tree* node = find(*tree_, QLatin1String(field));
+      const Tree* node = find(saved, QLatin1String(field));
       if (node == nullptr || !node->is_string()) continue;
       const QString target = QDir::cleanPath(QDir(folder_).absoluteFilePath(*old));
-      put(*tree_, steps_of(QLatin1String(field)), 0, Tree(QDir(new_folder).relativeFilePath(target).toStdString()));
+      put(saved, steps_of(QLatin1String(field)), 0, Tree(QDir(new_folder).relativeFilePath(target).toStdString()));
     }
   }
   QSaveFile file(path);
-  const std::string bytes = text();
+  const std::string bytes = textOf(saved);
   if (!file.open(QIODevice::WriteOnly) || file.write(bytes.data(), static_cast<qint64>(bytes.size())) < 0 || !file.commit()) {
     throw EnvironmentError("cannot write " + path.toStdString() + ": " + file.errorString().toStdString());
   }
+  *tree_ = std::move(saved);
   path_ = QFileInfo(path).absoluteFilePath();
   const bool moved = new_folder != folder_;
   folder_ = new_folder;

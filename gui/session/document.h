@@ -26,7 +26,7 @@ class ScenarioDocument : public QObject {
   /// Throws InputError for a file that is no JSON (a scenario with wrong values opens: the editor marks them).
   void load(const QString& path);
   /// A scenario without a file; relative paths inside it are relative to `folder`.
-  void setText(const std::string& text, const QString& folder, const QString& name);
+  void setText(const std::string& text, const QString& folder, const QString& name, const QString& draft = {});
   /// Replaces the whole text as one undoable step. Throws InputError when it is no JSON object.
   void replaceText(const std::string& text, const QString& what);
   /// Paths inside the scenario stay what they point to when the folder changes. Throws EnvironmentError.
@@ -35,6 +35,8 @@ class ScenarioDocument : public QObject {
   [[nodiscard]] QString path() const { return path_; }      // empty: never saved
   [[nodiscard]] QString name() const;                       // for titles
   [[nodiscard]] QString folder() const { return folder_; }
+  /// Tells scenarios apart that have no file; goes on where the draft came back from autosave.
+  [[nodiscard]] QString draft() const { return draft_; }
   [[nodiscard]] bool dirty() const { return !undo_.isClean(); }
   [[nodiscard]] QUndoStack& undoStack() { return undo_; }
   [[nodiscard]] std::string text() const;
@@ -44,7 +46,7 @@ class ScenarioDocument : public QObject {
   [[nodiscard]] bool has(const QString& path) const { return value(path).has_value(); }
   [[nodiscard]] int listSize(const QString& path) const;
   /// Sets a field from JSON; nothing: takes it away. One undoable step, merged with the step before when that set the
-  /// same field (typing is one step). `what` names it in the menu.
+  /// same field a moment ago (typing is one step). `what` names it in the menu.
   void set(const QString& path, const std::optional<std::string>& json, const QString& what);
   /// The same from what a person typed: numbers and true/false as such, everything else as text; empty takes it away.
   void type(const QString& path, const QString& typed, const QString& what);
@@ -66,7 +68,7 @@ class ScenarioDocument : public QObject {
 
   std::unique_ptr<nlohmann::ordered_json> tree_;
   QUndoStack undo_;
-  QString path_, folder_, name_;
+  QString path_, folder_, name_, draft_;
 };
 
 }  // namespace sgsim::gui

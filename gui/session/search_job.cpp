@@ -1,8 +1,5 @@
 #include "gui/session/search_job.h"
 
-#include "sim/core/error.h"
-
-#ifdef SGSIM_GUI_SEARCH
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +9,7 @@
 #include "planner/search/plan_words.h"
 #include "planner/search/report.h"
 #include "planner/search/search.h"
+#include "sim/core/error.h"
 #include "sim/core/units_text.h"
 #include "sim/scenario/read.h"
 
@@ -39,8 +37,6 @@ FoundPlan plan_of(const search::Found& found, const scenario::Scenario& s, const
 
 }  // namespace
 
-bool canSearch() { return true; }
-
 FoundPlans searchPlans(const SearchRequest& request, scenario::InputCache& cache, JobControl& control) {
   const scenario::Scenario s = scenario::scenario_from_text(request.text, request.name, request.folder);
   const scenario::Inputs inputs = cache.load(s);
@@ -58,7 +54,7 @@ FoundPlans searchPlans(const SearchRequest& request, scenario::InputCache& cache
   };
   const search::Problem problem{.scenario = s, .cache = cache, .engine = cli::run_engine};
   const std::int64_t fixed = s.model.kind == scenario::ModelKind::graph ? inputs.graph->micro_batch : 0;
-  const search::Axes axes = search::default_axes(inputs.shape, s.cluster, s.plan, {s.cluster.nodes}, fixed);
+  const search::Axes axes = search::default_axes(inputs.shape, s.cluster, s.plan, request.nodes.empty() ? std::vector<int>{s.cluster.nodes} : request.nodes, fixed);
   const search::SearchResult result = search::search(problem, axes, options);
   FoundPlans plans;
   const auto is_same = [](const search::Found& a, const search::Found& b) { return a.candidate == b.candidate; };
@@ -82,15 +78,3 @@ FoundPlans searchPlans(const SearchRequest& request, scenario::InputCache& cache
 }
 
 }  // namespace sgsim::gui
-
-#else
-
-namespace sgsim::gui {
-
-bool canSearch() { return false; }
-
-FoundPlans searchPlans(const SearchRequest&, scenario::InputCache&, JobControl&) { throw EnvironmentError("this build has no plan search"); }
-
-}  // namespace sgsim::gui
-
-#endif

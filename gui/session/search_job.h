@@ -17,6 +17,7 @@ struct SearchRequest {
   std::string objective = "time";      // time, cost, goodput, memory
   double price = 0.0;                  // of one GPU and hour; 0: not stated
   double budget = 0.0;                 // seconds; 0: none
+  std::vector<int> nodes;              // numbers of nodes to try; empty: the scenario's
 };
 
 struct FoundPlan {
@@ -39,8 +40,6 @@ struct FoundPlans {
   bool complete = true;
 };
 
-/// Whether this build has the plan search.
-[[nodiscard]] bool canSearch();
 [[nodiscard]] FoundPlans searchPlans(const SearchRequest& request, scenario::InputCache& cache, JobControl& control);
 
 }  // namespace sgsim::gui

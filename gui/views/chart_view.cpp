@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gui/views/announce.h"
+
 namespace sgsim::gui {
 
 ChartView::ChartView(const QString& accessible_name, QWidget* parent) : QWidget(parent) {
@@ -106,6 +108,7 @@ void ChartView::focusOutEvent(QFocusEvent* event) {
 
 void ChartView::selectPoint(int series, int point) {
   chart_.selected = std::pair(series, point);
+  announce(this, tip({series, point, {}}));
   update();
   Q_EMIT pointSelected(series, point);
 }

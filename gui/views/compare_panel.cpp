@@ -1,10 +1,7 @@
-#include <QHBoxLayout>
-#include <QInputDialog>
-#include <QSplitter>
-#include <QVBoxLayout>
 #include <thread>
 
 #include "gui/models/result_views.h"
+#include "gui/views/page_layout.h"
 #include "gui/views/work_panels.h"
 #include "planner/cli/engines.h"
 #include "sim/scenario/memory_curve.h"
@@ -46,6 +43,7 @@ JobBar::JobBar(Job& job, const QString& start, QWidget* parent) : QWidget(parent
   bar_->hide();
   cancel_->hide();
   label_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(start_);
@@ -90,32 +88,14 @@ ComparePanel::ComparePanel(ScenarioDocument& document, scenario::InputCache& cac
   auto* open = new QPushButton(tr("&Open"), this);
   open->setObjectName(QStringLiteral("openVariant"));
   bar_ = new JobBar(job_, tr("&Try changes"), this);
-  auto* bar = new QHBoxLayout;
-  bar->setContentsMargins(8, 6, 8, 2);
-  bar->addWidget(add);
-  bar->addWidget(open);
-  bar->addWidget(remove);
-  bar->addSpacing(20);
-  bar->addWidget(bar_, 1);
   timelines_->setEmptyText(tr("Keep two variants to see their first ranks one above the other."));
   pages_->setDocumentMode(true);
-  auto* both = new QSplitter(Qt::Vertical, this);
-  both->addWidget(bars_);
-  both->addWidget(memory_);
-  pages_->addTab(both, tr("Breakdown"));
+  pages_->addTab(splitter(Qt::Vertical, {{bars_, 1}, {memory_, 1}}), tr("Breakdown"));
   pages_->addTab(difference_, tr("Difference"));
   pages_->addTab(timelines_, tr("Timelines"));
   pages_->addTab(curves_, tr("Memory over time"));
   pages_->addTab(changes_, tr("What would help"));
-  auto* split = new QSplitter(Qt::Vertical, this);
-  split->addWidget(variants_);
-  split->addWidget(pages_);
-  split->setStretchFactor(1, 1);
-  split->setSizes({190, 700});
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->addLayout(bar);
-  layout->addWidget(split, 1);
+  fillPage(this, controlBar({add, open, remove, nullptr, bar_}), splitter(Qt::Vertical, {{variants_, 1}, {pages_, 4}}));
   connect(add, &QPushButton::clicked, this, [this] { addCurrent(); });
   connect(remove, &QPushButton::clicked, this, &ComparePanel::removeCurrent);
   const auto open_row = [this](int row) {
@@ -134,7 +114,7 @@ ComparePanel::ComparePanel(ScenarioDocument& document, scenario::InputCache& cac
     const scenario::Variant& v = explanation_->changes[static_cast<std::size_t>(row)].variant;
     Q_EMIT openSettings(v.settings, tr("try %1").arg(QString::fromStdString(v.name)));
   });
-  changes_->setTable({.title = tr("Try changes simulates every change worth trying; Return on a row makes it."), .columns = {}, .numeric = {}, .rows = {}});
+  changes_->setTable(tableOf(tr("Try changes simulates every change worth trying; Return on a row makes it.")));
   refresh();
 }
 
@@ -195,12 +175,12 @@ void ComparePanel::refresh() {
   curves_->setChart(std::move(curves));
   timelines_->setData(list.size() > 1 ? side_by_side(lanes) : nullptr);
   if (results.empty()) {
-    variants_->setTable({.title = tr("Simulate a scenario, keep it, change one thing, and compare."), .columns = {}, .numeric = {}, .rows = {}});
-    difference_->setTable({.title = tr("Keep a variant and change something to see the difference."), .columns = {}, .numeric = {}, .rows = {}});
+    variants_->setTable(tableOf(tr("Simulate a scenario, keep it, change one thing, and compare.")));
+    difference_->setTable(tableOf(tr("Keep a variant and change something to see the difference.")));
     return;
   }
   variants_->setTable(compareTable(results));
-  difference_->setTable(results.size() > 1 ? differenceTable(results.front(), results.back()) : Table{.title = tr("Keep this variant (Ctrl+D) and change something to see the difference."), .columns = {}, .numeric = {}, .rows = {}});
+  difference_->setTable(results.size() > 1 ? differenceTable(results.front(), results.back()) : tableOf(tr("Keep this variant (Ctrl+D) and change something to see the difference.")));
 }
 
 void ComparePanel::explain() {

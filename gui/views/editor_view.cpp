@@ -61,7 +61,9 @@ EditorView::EditorView(ScenarioDocument& document, QWidget* parent) : QWidget(pa
   auto* column = new QVBoxLayout(fields);
   column->setContentsMargins(8, 4, 8, 8);
   column->setSpacing(2);
-  for (const Section& section : scenarioSections()) {
+  const std::vector<Section> sections = scenarioSections();
+  std::vector<QLabel*> labels;
+  for (const Section& section : sections) {
     auto* head = new QToolButton(fields);
     head->setText(section.title);
     head->setCheckable(true);
@@ -82,7 +84,7 @@ EditorView::EditorView(ScenarioDocument& document, QWidget* parent) : QWidget(pa
     int line = 0;
     for (const Field& field : section.fields) {
       auto* label = new QLabel(field.label, body);
-      label->setMinimumWidth(fontMetrics().averageCharWidth() * 20);
+      labels.push_back(label);
       QWidget* widget = makeWidget(field);
       label->setBuddy(widget);
       widget->setToolTip(QStringLiteral("<b>%1</b><br>%2").arg(field.path.toHtmlEscaped(), field.tip.toHtmlEscaped()));
@@ -94,7 +96,7 @@ EditorView::EditorView(ScenarioDocument& document, QWidget* parent) : QWidget(pa
       error->setWordWrap(true);
       error->hide();
       form->addWidget(label, line, 0);
-      form->addWidget(widget, line, 1);
+      form->addWidget(widget, line, 1, 1, field.kind == FieldKind::file ? 1 : 2);
       if (field.kind == FieldKind::file) {
         auto* button = new QToolButton(body);
         button->setText(QStringLiteral("\u2026"));
@@ -115,6 +117,10 @@ EditorView::EditorView(ScenarioDocument& document, QWidget* parent) : QWidget(pa
     column->addWidget(head);
     column->addWidget(body);
   }
+  // One column of fields through all sections.
+  int widest = 0;
+  for (const QLabel* label : labels) widest = std::max(widest, label->sizeHint().width());
+  for (QLabel* label : labels) label->setMinimumWidth(widest);
   column->addStretch(1);
   auto* scroll = new QScrollArea(this);
   scroll->setWidget(fields);
@@ -125,6 +131,7 @@ EditorView::EditorView(ScenarioDocument& document, QWidget* parent) : QWidget(pa
   auto* page = new QWidget(this);
   auto* page_layout = new QVBoxLayout(page);
   page_layout->setContentsMargins(4, 4, 4, 4);
+  text_->setAcceptDrops(false);
   text_->setAccessibleName(tr("Scenario file as text"));
   text_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
   text_->setLineWrapMode(QPlainTextEdit::NoWrap);
@@ -166,6 +173,7 @@ QWidget* EditorView::makeWidget(const Field& field) {
     return box;
   }
   auto* edit = new QLineEdit(this);
+  edit->setAcceptDrops(false);  // a dropped file is the window's to open
   if (!field.choices.isEmpty()) {
     auto* completer = new QCompleter(field.choices, edit);
     completer->setCaseSensitivity(Qt::CaseInsensitive);

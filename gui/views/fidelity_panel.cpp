@@ -1,76 +1,74 @@
 #include <QFileDialog>
-#include <QHBoxLayout>
-#include <QSplitter>
-#include <QVBoxLayout>
 
+#include "gui/models/cells.h"
+#include "gui/models/fields.h"
+#include "gui/views/page_layout.h"
 #include "gui/views/work_panels.h"
 #include "planner/cli/engines.h"
+#include "sim/check/collectives.h"
 #include "sim/check/predict.h"
 #include "sim/check/record.h"
 #include "sim/check/summary.h"
+#include "sim/core/text_file.h"
 
 namespace sgsim::gui {
 namespace {
 
-QString text(const std::string& s) { return QString::fromStdString(s); }
+QString errorText(const std::optional<double>& e) { return e ? changeText(*e) : QStringLiteral("-"); }
 
-QString errorText(const std::optional<double>& e) { return e ? (*e > 0 ? QStringLiteral("+") : QString()) + percentText(*e) : QStringLiteral("-"); }
-
-Cell number(const std::optional<double>& v, QString (*words)(double)) { return v ? Cell(words(*v), *v) : Cell(QStringLiteral("-"), 1e300); }
+/// Sorted by its size, whatever its sign.
+Cell errorCell(const std::optional<double>& e) { return {errorText(e), e ? std::abs(*e) : -1.0}; }
 
 }  // namespace
 
 FidelityPanel::FidelityPanel(ScenarioDocument& document, scenario::InputCache& cache, QWidget* parent)
     : WorkPanel(document, cache, tr("The comparison"), parent), scatter_(new ChartView(tr("Predicted against measured"), this)), summary_(new TableView(tr("By file"), false, this)), rows_(new TableView(tr("Rows"), true, this)), why_(new TableView(tr("Why"), false, this)),
-      about_(new QLabel(this)), what_(new QComboBox(this)) {
+      what_(new QComboBox(this)) {
   bar_ = new JobBar(job_, tr("&Open measured runs\u2026"), this);
   what_->addItems({tr("step time"), tr("memory")});
   what_->setAccessibleName(tr("Figure"));
-  auto* bar = new QHBoxLayout;
-  bar->setContentsMargins(8, 6, 8, 2);
-  bar->addWidget(new QLabel(tr("Compare"), this));
-  bar->addWidget(what_);
-  bar->addSpacing(16);
-  bar->addWidget(bar_, 1);
-  auto* side = new QSplitter(Qt::Vertical, this);
-  side->addWidget(summary_);
-  side->addWidget(why_);
-  auto* top = new QSplitter(Qt::Horizontal, this);
-  top->addWidget(scatter_);
-  top->addWidget(side);
-  top->setStretchFactor(0, 3);
-  top->setStretchFactor(1, 2);
-  auto* split = new QSplitter(Qt::Vertical, this);
-  split->addWidget(top);
-  split->addWidget(rows_);
-  split->setStretchFactor(0, 3);
-  split->setStretchFactor(1, 2);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->addLayout(bar);
-  layout->addWidget(split, 1);
-  about_->hide();
+  auto* shipped = new QPushButton(tr("&Published runs"), this);
+  shipped->setToolTip(tr("All measured runs that ship with the program"));
+  QSplitter* side = splitter(Qt::Vertical, {{summary_, 1}, {why_, 2}});
+  QSplitter* top = splitter(Qt::Horizontal, {{scatter_, 3}, {side, 2}});
+  fillPage(this, controlBar({caption(tr("Compare"), what_), what_, nullptr, shipped, bar_}), splitter(Qt::Vertical, {{top, 3}, {rows_, 2}}));
   connect(bar_->startButton(), &QPushButton::clicked, this, [this] {
     const QStringList files = QFileDialog::getOpenFileNames(this, tr("Measured runs"), {}, tr("Records (*.json *.json.gz)"));
     if (!files.isEmpty()) openFiles(files);
   });
   connect(what_, &QComboBox::currentIndexChanged, this, &FidelityPanel::draw);
+  connect(shipped, &QPushButton::clicked, this, &FidelityPanel::openShipped);
   connect(rows_, &TableView::rowSelected, this, &FidelityPanel::explainRow);
+  connect(rows_, &TableView::rowOpened, this, &FidelityPanel::openRow);
   connect(scatter_, &ChartView::pointSelected, this, [this](int s, int p) {
     if (static_cast<std::size_t>(s) < point_rows_.size() && static_cast<std::size_t>(p) < point_rows_[static_cast<std::size_t>(s)].size()) rows_->selectRow(point_rows_[static_cast<std::size_t>(s)][static_cast<std::size_t>(p)]);
   });
   draw();
 }
 
+void FidelityPanel::openShipped() {
+  QStringList files;
+  const QDir dir(dataFolder() + QStringLiteral("/records"));
+  for (const QString& name : dir.entryList({QStringLiteral("*.json.gz")}, QDir::Files, QDir::Name)) files << dir.absoluteFilePath(name);
+  openFiles(files);
+}
+
 void FidelityPanel::openFiles(const QStringList& files) {
-  job_.start<std::vector<check::Row>>(
+  job_.start<Compared>(
       [files](JobControl& control) {
-        std::vector<check::Record> records;
+        Compared compared;
+        std::vector<check::Record>& records = compared.records;
+        std::vector<check::Row> collectives;
         for (const QString& file : files) {
-          for (check::Record& r : check::read_records(file.toStdString())) records.push_back(std::move(r));
+          const std::string path = file.toStdString(), text = read_text_file(path);
+          if (check::holds_collectives(text)) {
+            for (check::Row& r : check::predict_collectives(text, path, {})) collectives.push_back(std::move(r));
+          } else {
+            for (check::Record& r : check::records_from_text(text, path)) records.push_back(std::move(r));
+          }
         }
         const check::Sources sources = check::shipped_sources();
-        std::vector<check::Row> rows;
+        std::vector<check::Row>& rows = compared.rows;
         // Few at a time, so that progress shows and cancelling takes hold.
         constexpr std::size_t kChunk = 4;
         for (std::size_t i = 0; i < records.size() && !control.cancelled(); i += kChunk) {
@@ -78,22 +76,33 @@ void FidelityPanel::openFiles(const QStringList& files) {
           const std::vector<check::Record> part(records.begin() + static_cast<std::ptrdiff_t>(i), records.begin() + static_cast<std::ptrdiff_t>(std::min(records.size(), i + kChunk)));
           for (check::Row& row : check::predict(part, sources, cli::run_engine, {.threads = 1, .profiles = {}})) rows.push_back(std::move(row));
         }
-        return rows;
+        rows.insert(rows.end(), std::make_move_iterator(collectives.begin()), std::make_move_iterator(collectives.end()));
+        return compared;
       },
-      [this](std::vector<check::Row> rows) {
-        results_ = std::move(rows);
+      [this](Compared compared) {
+        results_ = std::move(compared.rows);
+        records_ = std::move(compared.records);
         bar_->say(tr("%1 runs").arg(results_.size()));
         draw();
       });
 }
 
+void FidelityPanel::openRow(int index) {
+  if (index < 0 || static_cast<std::size_t>(index) >= results_.size()) return;
+  if (static_cast<std::size_t>(index) >= records_.size()) return bar_->say(tr("a collective alone is no scenario"));
+  const check::Record& record = records_[static_cast<std::size_t>(index)];
+  const check::Question question = check::question_of(record, check::shipped_sources());
+  if (!question.skipped.empty()) return bar_->say(tr("this run is no scenario: %1").arg(qstr(question.skipped)));
+  Q_EMIT openText(question.text, qstr(record.id));
+}
+
 void FidelityPanel::explainRow(int index) {
-  Table t{.title = tr("Why"), .columns = {tr("what"), tr("value")}, .numeric = QStringLiteral("ll"), .rows = {}};
+  Table t = tableOf(tr("Why"), {tr("what"), tr("value")}, QStringLiteral("ll"));
   if (index >= 0 && static_cast<std::size_t>(index) < results_.size()) {
     const check::Row& r = results_[static_cast<std::size_t>(index)];
-    t.title = text(r.id);
+    t.title = qstr(r.id);
     const auto add = [&](const QString& what, const std::string& value) {
-      if (!value.empty()) t.rows.push_back({what, Cell(text(value))});
+      if (!value.empty()) t.rows.push_back({what, Cell(qstr(value))});
     };
     add(tr("read in"), r.source);
     add(tr("GPU"), r.gpu);
@@ -117,33 +126,33 @@ void FidelityPanel::explainRow(int index) {
 void FidelityPanel::draw() {
   const bool memory = what_->currentIndex() == 1;
   Chart chart{.kind = ChartKind::scatter, .title = results_.empty() ? QString() : tr("Predicted against measured %1; on the dashed line they agree").arg(what_->currentText()), .xTitle = tr("measured"), .yTitle = tr("predicted"),
-              .empty = tr("Open measured runs (files of records, docs/formats/record.md) to see how far predictions can be trusted. A file can be dropped here."), .series = {}, .categories = {}, .xText = memory ? bytesText : timeText, .yText = memory ? bytesText : timeText};
+              .empty = tr("Published runs compares every measured run that ships; or open your own (files of records, docs/formats/record.md), or drop one here."), .series = {}, .categories = {}, .xText = memory ? bytesText : timeText, .yText = memory ? bytesText : timeText};
   chart.logX = chart.logY = !memory;
   if (memory) chart.unitX = chart.unitY = 1073741824.0;
   chart.diagonal = true;
   point_rows_.clear();
   std::map<std::string, std::size_t> series;
-  Table table{.title = results_.empty() ? tr("No measured runs yet") : tr("Runs: select one to see why"), .columns = {tr("run"), tr("file"), tr("GPU"), tr("plan"), tr("measured"), tr("predicted"), tr("error"), tr("memory error"), tr("in interval"), tr("no prediction because")}, .numeric = QStringLiteral("llllrrrrll"), .rows = {}};
+  Table table = tableOf(results_.empty() ? tr("No measured runs yet") : tr("Runs: select one to see why, Return opens it as a scenario"), {tr("run"), tr("file"), tr("GPU"), tr("plan"), tr("measured"), tr("predicted"), tr("error"), tr("memory error"), tr("in interval"), tr("no prediction because")}, QStringLiteral("llllrrrrll"));
   for (std::size_t i = 0; i < results_.size(); ++i) {
     const check::Row& r = results_[i];
     const auto error = r.error(), memory_error = r.memory_error();
     const auto in = r.inside();
-    table.rows.push_back({{text(r.id)}, {text(r.file)}, {text(r.gpu)}, {text(r.plan)}, number(r.measured_s, timeText), number(r.predicted_s, timeText), {errorText(error), error ? std::abs(*error) : -1.0}, {errorText(memory_error), memory_error ? std::abs(*memory_error) : -1.0}, {in ? (*in ? tr("yes") : tr("no")) : QString()}, {text(r.skipped)}});
+    table.rows.push_back({{qstr(r.id)}, {qstr(r.file)}, {qstr(r.gpu)}, {qstr(r.plan)}, cellOr(r.measured_s, timeText), cellOr(r.predicted_s, timeText), errorCell(error), errorCell(memory_error), {in ? (*in ? tr("yes") : tr("no")) : QString()}, {qstr(r.skipped)}});
     const auto x = memory ? r.measured_memory : r.measured_s, y = memory ? r.predicted_memory : r.predicted_s;
     if (!x || !y) continue;
     const auto [at, added] = series.try_emplace(r.file, chart.series.size());
     if (added) {
-      chart.series.push_back({.name = text(r.file), .color = static_cast<int>(at->second), .points = {}, .tips = {}, .marker = static_cast<int>(at->second)});
+      chart.series.push_back({.name = qstr(r.file), .color = static_cast<int>(at->second), .points = {}, .tips = {}, .marker = static_cast<int>(at->second)});
       point_rows_.emplace_back();
     }
     chart.series[at->second].points.emplace_back(*x, *y);
-    chart.series[at->second].tips.push_back(QStringLiteral("%1\n%2\n%3").arg(text(r.id), text(r.plan), tr("error %1").arg(errorText(memory ? memory_error : error))));
+    chart.series[at->second].tips.push_back(QStringLiteral("%1\n%2\n%3").arg(qstr(r.id), qstr(r.plan), tr("error %1").arg(errorText(memory ? memory_error : error))));
     point_rows_[at->second].push_back(static_cast<int>(i));
   }
-  Table sums{.title = results_.empty() ? QString() : tr("Errors by file (absolute)"), .columns = {tr("file"), tr("runs"), tr("mean"), tr("median"), tr("worst"), tr("bias")}, .numeric = QStringLiteral("lrrrrr"), .rows = {}};
+  Table sums = tableOf(results_.empty() ? QString() : tr("Errors by file (absolute)"), {tr("file"), tr("runs"), tr("mean"), tr("median"), tr("worst"), tr("bias")}, QStringLiteral("lrrrrr"));
   for (const auto& [file, s] : check::summaries_by_file(results_)) {
     const check::ErrorSummary& e = memory ? s.memory : s.time;
-    sums.rows.push_back({{text(file)}, {QString::number(e.count), static_cast<double>(e.count)}, {percentText(e.mean), e.mean}, {percentText(e.median), e.median}, {percentText(e.worst), e.worst}, {percentText(e.bias), e.bias}});
+    sums.rows.push_back({{qstr(file)}, countCell(static_cast<std::int64_t>(e.count)), shareCell(e.mean), shareCell(e.median), shareCell(e.worst), changeCell(e.bias)});
   }
   scatter_->setChart(std::move(chart));
   summary_->setTable(std::move(sums));

@@ -1,14 +1,16 @@
 #include "gui/views/result_panels.h"
 
+#include <QApplication>
 #include <QFileDialog>
 #include <QGridLayout>
-#include <QHBoxLayout>
 #include <QScrollArea>
 #include <QShortcut>
-#include <QSplitter>
 #include <QVBoxLayout>
 
+#include "gui/models/cells.h"
 #include "gui/models/result_views.h"
+#include "gui/views/announce.h"
+#include "gui/views/page_layout.h"
 #include "sim/core/error.h"
 #include "sim/import/format.h"
 #include "sim/scenario/labels.h"
@@ -22,25 +24,18 @@ namespace {
 constexpr std::size_t kCurvePoints = 1500;
 constexpr std::size_t kMostMatches = 200'000;
 
-QString text(const std::string& s) { return QString::fromStdString(s); }
-
 }  // namespace
 
 OverviewPanel::OverviewPanel(QWidget* parent)
     : Panel(parent), headline_(new QLabel(this)), sub_(new QLabel(this)), bars_(new ChartView(tr("Where the step goes"), this)), figures_(new TableView(tr("Prediction"), false, this)),
       step_(new TableView(tr("Where the step goes"), false, this)), kernels_(new TableView(tr("Kernels"), true, this)), communication_(new TableView(tr("Communication"), true, this)),
       classes_(new TableView(tr("Ranks by class"), false, this)), notes_(new TableView(tr("Notes"), false, this)) {
-  QFont big = font();
-  big.setPointSizeF(big.pointSizeF() * 1.7);
-  big.setBold(true);
-  headline_->setFont(big);
   headline_->setWordWrap(true);
   headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   headline_->setContentsMargins(8, 6, 8, 0);
   sub_->setWordWrap(true);
   sub_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   sub_->setContentsMargins(8, 0, 8, 4);
-  bars_->setFixedHeight(fontMetrics().height() * 9);
   auto* page = new QWidget(this);
   auto* grid = new QGridLayout(page);
   grid->setContentsMargins(4, 4, 4, 4);
@@ -69,6 +64,11 @@ OverviewPanel::OverviewPanel(QWidget* parent)
 void OverviewPanel::present(const std::shared_ptr<const Simulated>& s) {
   Panel::present(s);
   const bool has = s && s->run;
+  QFont big = QApplication::font();
+  big.setPointSizeF(big.pointSizeF() * 1.7);
+  big.setBold(true);
+  headline_->setFont(big);
+  bars_->setFixedHeight(fontMetrics().height() * 9);
   for (QWidget* w : std::initializer_list<QWidget*>{bars_, figures_, step_, kernels_, communication_, classes_, notes_}) w->setVisible(has);
   if (!s) {
     headline_->setText(tr("Nothing simulated yet"));
@@ -78,15 +78,15 @@ void OverviewPanel::present(const std::shared_ptr<const Simulated>& s) {
   if (!has) {
     headline_->setText(tr("This plan cannot run"));
     QStringList rules;
-    for (const auto& v : s->violations) rules << QStringLiteral("\u2022 %1 (%2)").arg(text(v.message), text(v.rule));
+    for (const auto& v : s->violations) rules << QStringLiteral("\u2022 %1 (%2)").arg(qstr(v.message), qstr(v.rule));
     sub_->setText(rules.join(QLatin1Char('\n')));
     return;
   }
   const scenario::Result& r = s->run->result;
   headline_->setText(tr("%1 a step \u00B1 %2 \u2014 MFU %3 \u2014 %4").arg(timeText(r.step_time.value()), percentText(r.interval.relative), percentText(r.mfu), r.fits ? tr("fits, %1 free").arg(bytesText((r.capacity - r.reserved_memory).value())) : tr("DOES NOT FIT: %1 too much").arg(bytesText((r.reserved_memory - r.capacity).value()))));
-  QString sub = tr("%1 on %2 x %3; %4").arg(text(s->inputs.model)).arg(r.gpus).arg(text(s->scenario.cluster.node.gpu.name), text(scenario::plan_text(s->scenario.plan)));
+  QString sub = tr("%1 on %2 x %3; %4").arg(qstr(s->inputs.model)).arg(r.gpus).arg(qstr(s->scenario.cluster.node.gpu.name), qstr(scenario::plan_text(s->scenario.plan)));
   sub = sub.toHtmlEscaped();
-  if (!s->remedies.empty()) sub += QStringLiteral("<pre>%1</pre>").arg(text(scenario::text_report(s->remedies)).trimmed().toHtmlEscaped());
+  if (!s->remedies.empty()) sub += QStringLiteral("<pre>%1</pre>").arg(qstr(scenario::text_report(s->remedies)).trimmed().toHtmlEscaped());
   sub_->setText(sub);
   bars_->setChart(breakdownChart({{tr("this scenario"), &r}}));
   figures_->setTable(figuresTable(r));
@@ -118,13 +118,7 @@ TimelinePanel::TimelinePanel(QWidget* parent)
   layers_->addItem(tr("Jump to layer"));
   auto* legend = new QLabel(this);
   legend->setObjectName(QStringLiteral("legend"));
-  auto* bar = new QHBoxLayout;
-  bar->setContentsMargins(8, 6, 8, 2);
-  bar->addWidget(search_);
-  bar->addWidget(found_);
-  bar->addWidget(layers_);
-  bar->addWidget(path_box_);
-  bar->addWidget(measured_button_);
+  QHBoxLayout* bar = controlBar({search_, found_, layers_, path_box_, measured_button_});
   bar->addStretch(1);
   view_->setToolTip(tr("Wheel zooms, Shift+wheel pans, Ctrl+wheel scrolls, Shift+drag zooms into a stretch (F1: keys)"));
   auto* second = new QHBoxLayout;
@@ -152,7 +146,7 @@ TimelinePanel::TimelinePanel(QWidget* parent)
     search_->selectAll();
   });
   connect(search_, &QLineEdit::textChanged, this, &TimelinePanel::searchFor);
-  connect(search_, &QLineEdit::returnPressed, this, [this] { nextMatch(1); });
+  connect(search_, &QLineEdit::returnPressed, this, [this] { nextMatch((QGuiApplication::keyboardModifiers() & Qt::ShiftModifier) != 0 ? -1 : 1); });
   connect(path_box_, &QCheckBox::toggled, this, &TimelinePanel::showPath);
   connect(view_, &TimelineView::selectionChanged, this, &TimelinePanel::selectionChanged);
   connect(layers_, &QComboBox::activated, this, [this](int index) {
@@ -166,9 +160,9 @@ TimelinePanel::TimelinePanel(QWidget* parent)
   connect(&measured_job_, &Job::failed, this, [this](const Failure& f) { Q_EMIT failed(tr("The trace was not read"), f); });
   connect(path_, &TableView::rowSelected, this, [this](int row) {
     if (row < 0 || !simulated() || static_cast<std::size_t>(row) >= simulated()->path_times.size()) return;
-    search_->setText(text(simulated()->path_times[static_cast<std::size_t>(row)].name));
+    search_->setText(qstr(simulated()->path_times[static_cast<std::size_t>(row)].name));
   });
-  facts_->setTable({.title = tr("Selected task"), .columns = {tr("what"), tr("value")}, .numeric = QStringLiteral("ll"), .rows = {}});
+  facts_->setTable(tableOf(tr("Selected task"), {tr("what"), tr("value")}, QStringLiteral("ll")));
 }
 
 void TimelinePanel::rebuild() {
@@ -193,10 +187,10 @@ void TimelinePanel::present(const std::shared_ptr<const Simulated>& s) {
   layers_->clear();
   layers_->addItem(tr("Jump to layer"));
   if (s && s->timeline) {
-    for (const std::string& layer : s->timeline->layers) layers_->addItem(text(layer));
+    for (const std::string& layer : s->timeline->layers) layers_->addItem(qstr(layer));
   }
   rebuild();
-  path_->setTable(s && s->run ? pathTable(s->path_times, s->run->result.step_time.value()) : Table{.title = tr("Critical path"), .columns = {}, .numeric = {}, .rows = {}});
+  path_->setTable(s && s->run ? pathTable(s->path_times, s->run->result.step_time.value()) : tableOf(tr("Critical path")));
   path_box_->setEnabled(s && !s->path.empty());
   path_box_->setToolTip(s && s->run && s->path.empty() ? tr("The critical path needs every task: %1 are too many to record.").arg(s->run->result.tasks) : QString());
   searchFor(search_->text());
@@ -204,13 +198,13 @@ void TimelinePanel::present(const std::shared_ptr<const Simulated>& s) {
   const Theme theme = themeOf(palette());
   QStringList entries;
   for (const Category c : {Category::forward, Category::backward, Category::optimizer, Category::nvlink, Category::network, Category::wait, Category::exposed, Category::bubble, Category::starved}) {
-    entries << QStringLiteral("<span style='color:%1'>\u25A0</span> %2").arg(theme.category(c).name(), text(std::string(label(c))));
+    entries << QStringLiteral("<span style='color:%1'>\u25A0</span> %2").arg(theme.category(c).name(), qstr(std::string(label(c))));
   }
   findChild<QLabel*>(QStringLiteral("legend"))->setText(entries.join(QStringLiteral("&nbsp; ")));
 }
 
 void TimelinePanel::selectionChanged() {
-  Table table{.title = tr("Selected task"), .columns = {tr("what"), tr("value")}, .numeric = QStringLiteral("ll"), .rows = {}};
+  Table table = tableOf(tr("Selected task"), {tr("what"), tr("value")}, QStringLiteral("ll"));
   const auto selected = view_->selected();
   if (!selected || view_->data() == nullptr) {
     table.title = tr("Selected task: none");
@@ -219,19 +213,22 @@ void TimelinePanel::selectionChanged() {
     return;
   }
   const scenario::Run* run = simulated() ? simulated()->run.get() : nullptr;
-  for (const auto& [what, value] : facts_of(*view_->data(), run, *selected)) table.rows.push_back({text(what), Cell(text(value))});
+  for (const auto& [what, value] : facts_of(*view_->data(), run, *selected)) table.rows.push_back({qstr(what), Cell(qstr(value))});
   if (run != nullptr) {
     Neighbours n = neighbours_of(*view_->data(), *run, *selected);
-    for (const SliceRef& b : n.before) table.rows.push_back({tr("waits for"), Cell(text(view_->data()->names[view_->data()->at(b).name]))});
-    for (const SliceRef& a : n.after) table.rows.push_back({tr("is waited for by"), Cell(text(view_->data()->names[view_->data()->at(a).name]))});
+    for (const SliceRef& b : n.before) table.rows.push_back({tr("waits for"), Cell(qstr(view_->data()->names[view_->data()->at(b).name]))});
+    for (const SliceRef& a : n.after) table.rows.push_back({tr("is waited for by"), Cell(qstr(view_->data()->names[view_->data()->at(a).name]))});
     view_->setNeighbours(std::move(n));
   }
+  QStringList facts;
+  for (std::size_t i = 0; i < table.rows.size() && i < 6; ++i) facts << table.rows[i][0].text + QLatin1Char(' ') + table.rows[i][1].text;
+  announce(view_, facts.join(QStringLiteral(", ")));
   facts_->setTable(std::move(table));
 }
 
 void TimelinePanel::searchFor(const QString& wanted) {
   matches_.clear();
-  match_ = 0;
+  match_ = -1;
   if (view_->data() != nullptr) matches_ = find_slices(*view_->data(), wanted.toStdString(), kMostMatches);
   std::sort(matches_.begin(), matches_.end(), [this](SliceRef a, SliceRef b) { return view_->data()->at(a).start < view_->data()->at(b).start; });
   found_->setText(wanted.isEmpty() ? QString() : matches_.size() >= kMostMatches ? tr("%1 or more tasks").arg(kMostMatches) : tr("%n task(s)", nullptr, static_cast<int>(matches_.size())));
@@ -241,8 +238,9 @@ void TimelinePanel::searchFor(const QString& wanted) {
 void TimelinePanel::nextMatch(int by) {
   if (matches_.empty()) return;
   const auto count = static_cast<std::int64_t>(matches_.size());
-  view_->select(matches_[match_], true);
-  match_ = static_cast<std::size_t>((static_cast<std::int64_t>(match_) + by + count) % count);
+  match_ = ((match_ < 0 && by < 0 ? 0 : match_) + by + count) % count;
+  view_->select(matches_[static_cast<std::size_t>(match_)], true);
+  found_->setText(tr("%1 of %2").arg(match_ + 1).arg(count));
 }
 
 void TimelinePanel::showPath(bool on) {
@@ -275,34 +273,21 @@ MemoryPanel::MemoryPanel(QWidget* parent)
   classes_->setAccessibleName(tr("Rank class"));
   classes_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   note_->setWordWrap(true);
-  auto* bar = new QHBoxLayout;
-  bar->setContentsMargins(8, 6, 8, 0);
-  bar->addWidget(new QLabel(tr("Rank class"), this));
-  bar->addWidget(classes_);
+  QHBoxLayout* bar = controlBar({caption(tr("Rank class"), classes_), classes_});
   bar->addWidget(note_, 1);
-  auto* side = new QSplitter(Qt::Horizontal, this);
-  side->addWidget(live_);
-  side->addWidget(at_);
-  auto* split = new QSplitter(Qt::Vertical, this);
-  split->addWidget(chart_);
-  split->addWidget(side);
-  split->setStretchFactor(0, 3);
-  split->setStretchFactor(1, 1);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->addLayout(bar);
-  layout->addWidget(split, 1);
+  QSplitter* below = splitter(Qt::Horizontal, {{live_, 1}, {at_, 1}});
+  fillPage(this, bar, splitter(Qt::Vertical, {{chart_, 3}, {below, 1}}));
   connect(classes_, &QComboBox::currentIndexChanged, this, &MemoryPanel::choose);
   connect(chart_, &ChartView::pointSelected, this, [this](int, int point) {
-    Table t{.title = {}, .columns = {tr("kind"), tr("bytes")}, .numeric = QStringLiteral("lr"), .rows = {}};
+    Table t = tableOf({}, {tr("kind"), tr("bytes")}, QStringLiteral("lr"));
     double sum = 0.0, time = 0.0;
     for (const ChartSeries& s : chart_->chart().series) {
       const QPointF p = s.points[std::min(static_cast<std::size_t>(point), s.points.size() - 1)];
-      t.rows.push_back({s.name, {bytesText(p.y()), p.y()}});
+      t.rows.push_back({s.name, bytesCell(p.y())});
       sum += p.y();
       time = p.x();
     }
-    t.rows.push_back({tr("all"), {bytesText(sum), sum}});
+    t.rows.push_back({tr("all"), bytesCell(sum)});
     t.title = tr("Allocated at %1").arg(timeText(time));
     at_->setTable(std::move(t));
   });
@@ -314,7 +299,7 @@ void MemoryPanel::present(const std::shared_ptr<const Simulated>& s) {
   const QSignalBlocker blocker(classes_);
   const int kept = classes_->currentIndex();
   classes_->clear();
-  at_->setTable({.title = tr("Click in the chart for a time"), .columns = {}, .numeric = {}, .rows = {}});
+  at_->setTable(tableOf(tr("Click in the chart for a time")));
   if (s && s->timeline) {
     int fullest = 0;
     double most = -1.0;
@@ -323,7 +308,7 @@ void MemoryPanel::present(const std::shared_ptr<const Simulated>& s) {
       const std::uint32_t program = s->run->simulation.workload.ranks.at(lane.rank).program.value;
       const double reserved = s->run->lowered.memory.at(program).reserved.value();
       if (reserved > most) most = reserved, fullest = classes_->count();
-      classes_->addItem(QStringLiteral("%1 (%2), %3").arg(text(lane.title), text(lane.subtitle), bytesText(reserved)), lane.rank);
+      classes_->addItem(QStringLiteral("%1 (%2), %3").arg(qstr(lane.title), qstr(lane.subtitle), bytesText(reserved)), lane.rank);
     }
     classes_->setCurrentIndex(kept >= 0 && kept < classes_->count() ? kept : fullest);
   }
@@ -336,7 +321,7 @@ void MemoryPanel::choose(int index) {
     Chart empty = memoryChart({}, {}, 1.0, 1.0);
     if (s) empty.empty = tr("This plan cannot run: there is no memory to show.");
     chart_->setChart(std::move(empty));
-    live_->setTable({.title = tr("Live at the peak"), .columns = {}, .numeric = {}, .rows = {}});
+    live_->setTable(tableOf(tr("Live at the peak")));
     note_->clear();
     return;
   }

@@ -87,7 +87,7 @@ class TimelinePanel : public Panel {
   QPushButton* measured_button_;
   TableView *facts_, *path_;
   std::vector<SliceRef> matches_;
-  std::size_t match_ = 0;
+  std::int64_t match_ = -1;             // the one that was last gone to
   std::shared_ptr<const trace::ImportedRun> measured_;
   Job measured_job_;
 };

@@ -24,15 +24,15 @@ class SvgDevice::Engine : public QPaintEngine {
   bool end() override { return true; }
   [[nodiscard]] Type type() const override { return QPaintEngine::User; }
 
-  void updateState(const QPaintEngineState& state) override {
-    const auto flags = state.state();
-    if (flags & DirtyPen) pen_ = state.pen();
-    if (flags & DirtyBrush) brush_ = state.brush();
-    if (flags & DirtyFont) font_ = state.font();
-    if (flags & DirtyTransform) transform_ = state.transform();
-    if (flags & DirtyOpacity) opacity_ = state.opacity();
+  void updateState(const QPaintEngineState& now) override {
+    const auto flags = now.state();
+    if (flags & DirtyPen) pen_ = now.pen();
+    if (flags & DirtyBrush) brush_ = now.brush();
+    if (flags & DirtyFont) font_ = now.font();
+    if (flags & DirtyTransform) transform_ = now.transform();
+    if (flags & DirtyOpacity) opacity_ = now.opacity();
     if (flags & (DirtyClipPath | DirtyClipRegion | DirtyClipEnabled)) {
-      clip_ = state.isClipEnabled() ? painter()->clipBoundingRect() : QRectF();
+      clip_ = now.isClipEnabled() ? painter()->clipBoundingRect() : QRectF();
       clip_ = clip_.isNull() ? clip_ : transform_.mapRect(clip_);
       if (!clip_.isNull()) {
         ++clips_;

@@ -1,9 +1,9 @@
 #include <QGridLayout>
-#include <QSplitter>
-#include <QVBoxLayout>
 #include <nlohmann/json.hpp>
 
+#include "gui/models/cells.h"
 #include "gui/models/fields.h"
+#include "gui/views/page_layout.h"
 #include "gui/views/work_panels.h"
 #include "planner/cli/engines.h"
 #include "sim/core/text_file.h"
@@ -27,7 +27,7 @@ const Figure kFigures[6] = {{"step time", [](const scenario::Result& r) { return
 
 QString shown(const std::string& json) {
   const nlohmann::json value = nlohmann::json::parse(json, nullptr, false);
-  return QString::fromStdString(value.is_string() ? value.get<std::string>() : json);
+  return qstr(value.is_string() ? value.get<std::string>() : json);
 }
 
 std::vector<std::string> values_of(const QString& text) {
@@ -73,15 +73,7 @@ SweepPanel::SweepPanel(ScenarioDocument& document, scenario::InputCache& cache, 
   grid->addWidget(bar_, 1, 3, 1, 3);
   grid->setColumnStretch(2, 2);
   grid->setColumnStretch(5, 3);
-  auto* split = new QSplitter(Qt::Vertical, this);
-  split->addWidget(chart_);
-  split->addWidget(table_);
-  split->setStretchFactor(0, 2);
-  split->setStretchFactor(1, 1);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->addLayout(grid);
-  layout->addWidget(split, 1);
+  fillPage(this, grid, splitter(Qt::Vertical, {{chart_, 2}, {table_, 1}}));
   connect(bar_->startButton(), &QPushButton::clicked, this, &SweepPanel::run);
   connect(figure_, &QComboBox::currentIndexChanged, this, &SweepPanel::draw);
   connect(table_, &TableView::rowOpened, this, [this](int row) {
@@ -114,7 +106,7 @@ void SweepPanel::openFile(const QString& path) {
     for (const std::string& p : a.paths) name += (name.empty() ? "" : ", ") + p;
     axes.push_back({name, a.paths, a.values});
   }
-  const QFileInfo base(QString::fromStdString(sweep.scenario));
+  const QFileInfo base(qstr(sweep.scenario));
   bar_->say(tr("sweep file %1").arg(QFileInfo(path).fileName()));
   start(std::move(axes), sweep.set, scenario::read_document_text(sweep.scenario), base.absolutePath().toStdString());
 }
@@ -168,11 +160,11 @@ void SweepPanel::start(std::vector<Axis> axes, std::vector<scenario::Setting> al
 
 void SweepPanel::draw() {
   const auto f = static_cast<std::size_t>(std::max(0, figure_->currentIndex()));
-  Chart chart{.kind = ChartKind::lines, .title = points_.empty() ? QString() : tr("%1 over %2").arg(figure_->currentText(), QString::fromStdString(axes_.back().name)), .xTitle = axes_.empty() ? QString() : QString::fromStdString(axes_.back().name), .yTitle = figure_->currentText(),
+  Chart chart{.kind = ChartKind::lines, .title = points_.empty() ? QString() : tr("%1 over %2").arg(figure_->currentText(), qstr(axes_.back().name)), .xTitle = axes_.empty() ? QString() : qstr(axes_.back().name), .yTitle = figure_->currentText(),
               .empty = tr("Give a field and values and run the sweep, or drop a sweep file here."), .series = {}, .categories = {}, .xText = {}, .yText = kFigures[f].text};
   if (f == 5) chart.unitY = 1073741824.0;
-  Table table{.title = {}, .columns = {}, .numeric = {}, .rows = {}};
-  for (const Axis& a : axes_) table.columns << QString::fromStdString(a.name), table.numeric += QLatin1Char('l');
+  Table table = tableOf({});
+  for (const Axis& a : axes_) table.columns << qstr(a.name), table.numeric += QLatin1Char('l');
   for (const Figure& figure : kFigures) table.columns << tr(figure.name), table.numeric += QLatin1Char('r');
   table.columns << tr("why not");
   table.numeric += QLatin1Char('l');
@@ -188,18 +180,18 @@ void SweepPanel::draw() {
   for (std::size_t i = 0; i < points_.size(); ++i) {
     const Point& p = points_[i];
     QStringList key;
-    for (std::size_t a = 0; a + 1 < p.values.size(); ++a) key << QString::fromStdString(axes_[a].name).section(QLatin1Char('.'), -1) + QLatin1Char(' ') + QString::fromStdString(p.values[a]);
+    for (std::size_t a = 0; a + 1 < p.values.size(); ++a) key << qstr(axes_[a].name).section(QLatin1Char('.'), -1) + QLatin1Char(' ') + qstr(p.values[a]);
     const QString name = key.isEmpty() ? figure_->currentText() : key.join(QStringLiteral("; "));
     const auto [at, added] = lines.try_emplace(name, chart.series.size());
     if (added) chart.series.push_back({.name = name, .color = static_cast<int>(at->second), .points = {}, .tips = {}, .marker = static_cast<int>(at->second)});
     if (p.figures[f]) {
       chart.series[at->second].points.emplace_back(static_cast<double>(i % along), *p.figures[f]);
-      chart.series[at->second].tips.push_back(QStringLiteral("%1\n%2: %3%4").arg(name, QString::fromStdString(p.values.back()), kFigures[f].text(*p.figures[f]), p.reason.empty() ? QString() : QLatin1Char('\n') + QString::fromStdString(p.reason)));
+      chart.series[at->second].tips.push_back(QStringLiteral("%1\n%2: %3%4").arg(name, qstr(p.values.back()), kFigures[f].text(*p.figures[f]), p.reason.empty() ? QString() : QLatin1Char('\n') + qstr(p.reason)));
     }
     std::vector<Cell> row;
-    for (const std::string& v : p.values) row.push_back(QString::fromStdString(v));
-    for (std::size_t k = 0; k < 6; ++k) row.push_back(p.figures[k] ? Cell(kFigures[k].text(*p.figures[k]), *p.figures[k]) : Cell(QStringLiteral("-"), 1e300));
-    row.push_back(QString::fromStdString(p.reason));
+    for (const std::string& v : p.values) row.push_back(qstr(v));
+    for (std::size_t k = 0; k < 6; ++k) row.push_back(cellOr(p.figures[k], kFigures[k].text));
+    row.push_back(qstr(p.reason));
     table.rows.push_back(std::move(row));
   }
   chart_->setChart(std::move(chart));

@@ -3,6 +3,7 @@
 #include <QFontMetricsF>
 #include <QPainter>
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace sgsim::gui {
@@ -12,56 +13,72 @@ namespace {
 constexpr double kLabelWidth = 46.0;
 /// A label's image is cut at this width.
 constexpr int kLongestLabel = 420;
+/// A lone short task must stay visible: whatever is there covers at least this much of its pixel.
+constexpr double kLeastShare = 0.25;
+/// Less of a pixel than this is rounding, not a task.
+constexpr double kNothing = 1e-9;
 
-int shade(float value) { return std::min(static_cast<int>(value + 0.5f), 255); }  // never negative
+int shade(double value) { return std::clamp(static_cast<int>(value + 0.5), 0, 255); }
+
+Paint paintOf(const QColor& c) { return {static_cast<double>(c.red()), static_cast<double>(c.green()), static_cast<double>(c.blue()), 1.0}; }
+
+std::size_t first_ending_after(const std::vector<Slice>& slices, double time) {
+  return static_cast<std::size_t>(std::upper_bound(slices.begin(), slices.end(), time, [](double t, const Slice& s) { return t < s.end; }) - slices.begin());
+}
+std::size_t first_starting_at(const std::vector<Slice>& slices, double time) {
+  return static_cast<std::size_t>(std::lower_bound(slices.begin(), slices.end(), time, [](const Slice& s, double t) { return s.start < t; }) - slices.begin());
+}
 
 }  // namespace
 
-void TimelinePainter::paintRow(QImage& image, const Row& row, const RowPlace& place, const TimelineGeometry& g, double ratio) {
+void TimelinePainter::prepare(const TimelineData& data, const Theme& theme, const QFont& font, double ratio) {
+  Paints paints;
+  for (std::size_t k = 0; k < kCategories; ++k) paints[k] = paintOf(theme.category(static_cast<Category>(k)));
+  back_ = paintOf(theme.surface);
+  empty_ = theme.surface.rgb();
+  const bool same = data_ == &data;
+  if (!same || paints != paints_) {
+    paints_ = paints;
+    painted_.clear();
+    for (const Lane& lane : data.lanes) {
+      auto& rows = painted_.emplace_back();
+      for (const Row& row : lane.rows) rows.push_back(integrate(row, paints_));
+    }
+  }
+  if (!same || font_ != font || ratio_ != ratio || labels_.size() > 4000) labels_.clear();
+  data_ = &data;
+  font_ = font;
+  ratio_ = ratio;
+}
+
+void TimelinePainter::paintRow(QImage& image, const Row& row, const PaintedRow& painted, const RowPlace& place, const TimelineGeometry& g, double ratio) {
   const int columns = image.width();
   const int top = std::max(0, static_cast<int>(std::lround((place.y - g.scroll) * ratio)));
   const int bottom = std::min(image.height(), static_cast<int>(std::lround((place.y - g.scroll + place.height) * ratio)));
   if (bottom <= top) return;
-  cover(row, g.from, g.to, columns, paints_, mixed_);
+  cover(row, painted, paints_, g.from, g.to, columns, mixed_);
   line_.resize(static_cast<std::size_t>(columns));
-  const QRgb empty = qRgb(static_cast<int>(back_[0]), static_cast<int>(back_[1]), static_cast<int>(back_[2]));
   for (int c = 0; c < columns; ++c) {
-    auto [r, g1, b, sum] = mixed_[static_cast<std::size_t>(c)];
-    if (sum <= 0.0f) {
-      line_[static_cast<std::size_t>(c)] = empty;
+    const auto& [r, g1, b, share] = mixed_[static_cast<std::size_t>(c)];
+    if (share <= kNothing) {
+      line_[static_cast<std::size_t>(c)] = empty_;
       continue;
     }
-    if (sum > 1.0f) {
-      r /= sum;
-      g1 /= sum;
-      b /= sum;
-      sum = 1.0f;
-    } else if (sum > 0.0f && sum < 0.25f) {
-      // A lone short task must stay visible.
-      const float stronger = 0.25f / sum;
-      r *= stronger;
-      g1 *= stronger;
-      b *= stronger;
-      sum = 0.25f;
+    const double shown = std::clamp(share, kLeastShare, 1.0);
+    const double f = shown / share, rest = 1.0 - shown;
+    line_[static_cast<std::size_t>(c)] = qRgb(shade(r * f + rest * back_[0]), shade(g1 * f + rest * back_[1]), shade(b * f + rest * back_[2]));
+  }
+  // Edges between tasks that are wide enough to tell apart.
+  const std::size_t first = first_ending_after(row.slices, g.from), last = first_starting_at(row.slices, g.to);
+  if (!row.summary && last > first && last - first <= static_cast<std::size_t>(columns) / 4) {
+    const double per_pixel = g.span() / columns;
+    for (std::size_t i = first; i < last; ++i) {
+      const Slice& s = row.slices[i];
+      const int x = static_cast<int>(std::floor((s.start - g.from) / per_pixel));
+      if (s.end - s.start >= 4.0 * per_pixel && x >= 0 && x < columns) line_[static_cast<std::size_t>(x)] = empty_;
     }
-    const float rest = 1.0f - sum;
-    line_[static_cast<std::size_t>(c)] = qRgb(shade(r + rest * back_[0]), shade(g1 + rest * back_[1]), shade(b + rest * back_[2]));
   }
   for (int y = top; y < bottom; ++y) std::memcpy(image.scanLine(y), line_.data(), line_.size() * sizeof(QRgb));
-  // Edges between tasks that are wide enough to tell apart.
-  const double per_pixel = g.span() / columns;
-  const std::size_t first = static_cast<std::size_t>(std::upper_bound(row.slices.begin(), row.slices.end(), g.from, [](double t, const Slice& s) { return t < s.end; }) - row.slices.begin());
-  if (row.slices.empty() || row.summary) return;
-  const std::size_t last = static_cast<std::size_t>(std::lower_bound(row.slices.begin(), row.slices.end(), g.to, [](const Slice& s, double t) { return s.start < t; }) - row.slices.begin());
-  if (last < first || last - first > static_cast<std::size_t>(columns) / 4) return;
-  for (std::size_t i = first; i < last; ++i) {
-    const Slice& s = row.slices[i];
-    if (s.end - s.start < 4.0 * per_pixel) continue;
-    const int x = static_cast<int>((s.start - g.from) / per_pixel);
-    if (x < 0 || x >= columns) continue;
-    const QRgb edge = qRgb(static_cast<int>(back_[0]), static_cast<int>(back_[1]), static_cast<int>(back_[2]));
-    for (int y = top; y < bottom; ++y) reinterpret_cast<QRgb*>(image.scanLine(y))[x] = edge;
-  }
 }
 
 const QImage& TimelinePainter::label(const TimelineData& data, std::uint32_t name, const QColor& color, const QFont& font, double ratio) {
@@ -83,12 +100,6 @@ const QImage& TimelinePainter::label(const TimelineData& data, std::uint32_t nam
 
 void TimelinePainter::paintLabels(QImage& image, const TimelineData& data, const std::vector<RowPlace>& places, const TimelineGeometry& g,
                                   const Theme& theme, const QFont& font, double ratio) {
-  if (labels_of_ != &data || labels_font_ != font || labels_ratio_ != ratio || labels_.size() > 4000) {
-    labels_.clear();
-    labels_of_ = &data;
-    labels_font_ = font;
-    labels_ratio_ = ratio;
-  }
   QColor ink[kCategories];
   for (std::size_t k = 0; k < kCategories; ++k) ink[k] = readableOn(theme.category(static_cast<Category>(k)));
   QPainter painter(&image);
@@ -97,13 +108,14 @@ void TimelinePainter::paintLabels(QImage& image, const TimelineData& data, const
     if (!place.row || place.y + place.height < g.scroll || place.y > g.scroll + g.height) continue;
     const Row& row = data.lanes[place.lane].rows[*place.row];
     if (row.summary || place.height < 12.0) continue;
-    auto at = std::upper_bound(row.slices.begin(), row.slices.end(), g.from, [](double t, const Slice& s) { return t < s.end; });
-    const auto last = std::lower_bound(row.slices.begin(), row.slices.end(), g.to, [](const Slice& s, double t) { return s.start < t; });
-    if (last - at > 4000) {
-      // Only the few wide ones among many: look at the widest blocks' worth, not at each (they are narrower than a label).
-      if (g.span() / static_cast<double>(last - at) * 40.0 < least) continue;
-    }
-    for (; at < last; ++at) {
+    const std::size_t first = first_ending_after(row.slices, g.from), last = first_starting_at(row.slices, g.to);
+    const std::vector<double>& longest = painted_[place.lane][*place.row].longest;
+    for (std::size_t i = first; i < last; ++i) {
+      if (i % PaintedRow::kStride == 0 && longest[i / PaintedRow::kStride] < least) {
+        i += PaintedRow::kStride - 1;
+        continue;
+      }
+      const Slice* at = &row.slices[i];
       const double from = std::max(at->start, g.from), to = std::min(at->end, g.to);
       if (to - from < least) continue;
       const QImage& text = label(data, at->name, ink[static_cast<std::size_t>(at->category)], font, ratio);
@@ -128,17 +140,10 @@ void TimelinePainter::paint(QImage& image, const TimelineData& data, const std::
   if (image.size() != size || image.format() != QImage::Format_RGB32) image = QImage(size, QImage::Format_RGB32);
   image.setDevicePixelRatio(ratio);
   image.fill(theme.background);
-  for (std::size_t k = 0; k < kCategories; ++k) {
-    const QColor c = theme.category(static_cast<Category>(k));
-    paints_[k] = {static_cast<float>(c.red()), static_cast<float>(c.green()), static_cast<float>(c.blue()), 1.0f};
-  }
-  const QColor back = theme.surface;
-  back_[0] = static_cast<float>(back.red());
-  back_[1] = static_cast<float>(back.green());
-  back_[2] = static_cast<float>(back.blue());
+  prepare(data, theme, font, ratio);
   for (const RowPlace& place : places) {
     if (!place.row || place.y + place.height < g.scroll || place.y > g.scroll + g.height) continue;
-    paintRow(image, data.lanes[place.lane].rows[*place.row], place, g, ratio);
+    paintRow(image, data.lanes[place.lane].rows[*place.row], painted_[place.lane][*place.row], place, g, ratio);
   }
   paintLabels(image, data, places, g, theme, font, ratio);
 }

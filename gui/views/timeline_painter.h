@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gui/models/theme.h"
+#include "gui/models/timeline_cover.h"
 #include "gui/models/timeline_geometry.h"
 
 namespace sgsim::gui {
@@ -17,21 +18,26 @@ class TimelinePainter {
   /// `ratio`: device pixels a logical pixel. Paints rows only; axis, headings and marks are drawn over it.
   void paint(QImage& image, const TimelineData& data, const std::vector<RowPlace>& places, const TimelineGeometry& geometry, const Theme& theme,
              const QFont& font, double ratio);
+  /// The data is another one, even where it lies at the same address.
+  void forget() { data_ = nullptr; }
 
  private:
-  void paintRow(QImage& image, const Row& row, const RowPlace& place, const TimelineGeometry& geometry, double ratio);
+  void prepare(const TimelineData& data, const Theme& theme, const QFont& font, double ratio);
+  void paintRow(QImage& image, const Row& row, const PaintedRow& painted, const RowPlace& place, const TimelineGeometry& geometry, double ratio);
   void paintLabels(QImage& image, const TimelineData& data, const std::vector<RowPlace>& places, const TimelineGeometry& geometry, const Theme& theme,
                    const QFont& font, double ratio);
   const QImage& label(const TimelineData& data, std::uint32_t name, const QColor& color, const QFont& font, double ratio);
 
-  std::vector<std::array<float, 4>> mixed_;
+  std::vector<Paint> mixed_;
   std::vector<QRgb> line_;
   Paints paints_{};
-  float back_[3] = {};
+  Paint back_{};
+  QRgb empty_ = 0;
   QHash<quint64, QImage> labels_;
-  const TimelineData* labels_of_ = nullptr;
-  QFont labels_font_;
-  double labels_ratio_ = 0.0;
+  std::vector<std::vector<PaintedRow>> painted_;  // by lane and row
+  const TimelineData* data_ = nullptr;            // that all of this is of
+  QFont font_;
+  double ratio_ = 0.0;
 };
 
 }  // namespace sgsim::gui

@@ -11,14 +11,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/core/units_text.h"
+#include "gui/models/chart.h"
 
 namespace sgsim::gui {
 namespace {
 
 constexpr std::size_t kMostArrows = 40;
-
-QString timeText(double seconds) { return seconds == 0.0 ? QStringLiteral("0") : QString::fromStdString((seconds < 0 ? "-" : "") + to_text(Seconds(std::abs(seconds)))); }
 
 }  // namespace
 
@@ -27,6 +25,7 @@ TimelineView::TimelineView(QWidget* parent) : QAbstractScrollArea(parent), empty
   setFocusPolicy(Qt::StrongFocus);
   viewport()->setMouseTracking(true);
   setFrameShape(QFrame::NoFrame);
+  viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
   setAccessibleName(tr("Timeline"));
   setAccessibleDescription(tr("Tasks of each rank's streams over time. Arrow keys move, plus and minus zoom, Tab goes from task to task."));
 }
@@ -37,6 +36,7 @@ double TimelineView::axisHeight() const { return fontMetrics().height() + 10.0; 
 void TimelineView::setData(std::shared_ptr<const TimelineData> data) {
   const bool same_shape = data_ && data && data_->lanes.size() == data->lanes.size() && std::abs(data_->end - data->end) < 0.5 * data->end;
   data_ = std::move(data);
+  painter_.forget();
   selected_.reset();
   hovered_.reset();
   matches_.clear();
@@ -68,6 +68,11 @@ void TimelineView::layoutRows() {
   // Few rows use the space that there is.
   const double used = places_.empty() ? 0.0 : places_.back().y + places_.back().height + 8.0;
   if (used > 0.0 && used < geometry_.height) places_ = place_rows(*data_, collapsed_, scale * std::min(2.0, geometry_.height / used));
+  painted_.reset();
+  headings_.clear();
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (!places_[i].row) headings_.push_back(i);
+  }
   geometry_.content = places_.empty() ? 0.0 : places_.back().y + places_.back().height + 8.0;
   verticalScrollBar()->setPageStep(static_cast<int>(geometry_.height));
   verticalScrollBar()->setSingleStep(20);
@@ -137,10 +142,8 @@ void TimelineView::select(std::optional<SliceRef> slice, bool reveal) {
       geometry_.from = (s.arrival + s.end) / 2.0 - half;
       geometry_.to = geometry_.from + 2.0 * half;
     }
-    for (const RowPlace& p : places_) {
-      if (p.lane != slice->lane || p.row != slice->row) continue;
-      if (p.y < geometry_.scroll || p.y + p.height > geometry_.scroll + geometry_.height) geometry_.scroll = p.y - geometry_.height / 3.0;
-    }
+    const RowPlace* p = placeOfRow(slice->lane, slice->row);
+    if (p != nullptr && (p->y < geometry_.scroll || p->y + p->height > geometry_.scroll + geometry_.height)) geometry_.scroll = p->y - geometry_.height / 3.0;
     geometry_.clamp();
     moved();
   }
@@ -161,15 +164,18 @@ void TimelineView::setPath(std::vector<SliceRef> path) {
   viewport()->update();
 }
 
+const RowPlace* TimelineView::placeOfRow(std::uint32_t lane, std::uint32_t row) const {
+  if (lane >= headings_.size()) return nullptr;
+  const std::size_t at = headings_[lane] + 1 + row;
+  return at < places_.size() && places_[at].lane == lane ? &places_[at] : nullptr;
+}
+
 QRectF TimelineView::rectOf(SliceRef slice) const {
+  const RowPlace* place = placeOfRow(slice.lane, slice.row);
+  if (place == nullptr) return {};
   const Slice& s = data_->at(slice);
-  for (const RowPlace& p : places_) {
-    if (p.lane == slice.lane && p.row == slice.row) {
-      const double left = geometry_.x(s.start), right = geometry_.x(s.end);
-      return {left, p.y - geometry_.scroll, std::max(right - left, 2.0), p.height};
-    }
-  }
-  return {};
+  const double left = geometry_.x(s.start), right = geometry_.x(s.end);
+  return {left, place->y - geometry_.scroll, std::max(right - left, 2.0), place->height};
 }
 
 QPointF TimelineView::placeOf(SliceRef slice) const {
@@ -201,13 +207,16 @@ void TimelineView::paintInto(QPainter& painter, const QSize& size) {
   const double g = gutter(), a = axisHeight();
   geometry_.width = std::max(1.0, size.width() - g);
   geometry_.height = std::max(1.0, size.height() - a);
-  painter.fillRect(QRect(QPoint(0, 0), size), theme.background);
   if (!data_ || data_->lanes.empty()) {
+    painter.fillRect(QRect(QPoint(0, 0), size), theme.background);
     painter.setPen(theme.muted);
     painter.drawText(QRectF(QPointF(0, 0), size).adjusted(40, 40, -40, -40), Qt::AlignCenter | Qt::TextWordWrap, empty_text_);
   } else {
     const double ratio = painter.device()->devicePixelRatioF();
-    painter_.paint(frame_, *data_, places_, geometry_, theme, font(), ratio);
+    // Hovering and selecting repaint the marks only.
+    const Painted wanted{.geometry = geometry_, .ratio = ratio, .dark = theme.dark};
+    if (painted_ != wanted) painter_.paint(frame_, *data_, places_, geometry_, theme, font(), ratio);
+    painted_ = wanted;
     painter.drawImage(QPointF(g, a), frame_);
     painter.save();
     painter.setClipRect(QRectF(g, a, geometry_.width, geometry_.height));
@@ -288,61 +297,70 @@ void TimelineView::outline(QPainter& painter, SliceRef slice, const QPen& pen) c
   painter.drawRect(r.intersected(QRectF(-4, -4, geometry_.width + 8, geometry_.height + 8)));
 }
 
+void TimelineView::drawPath(QPainter& painter, const Theme& theme) {
+  painter.fillRect(QRectF(0, 0, geometry_.width, geometry_.height), QColor(theme.background.red(), theme.background.green(), theme.background.blue(), 165));
+  // Stretches closer than a pixel are one mark: a path of a million tasks draws as what is seen of it.
+  std::vector<double> drawn(places_.size(), -10.0);
+  const auto first = std::lower_bound(path_.begin(), path_.end(), geometry_.from, [&](SliceRef r, double t) { return data_->at(r).end < t; });
+  for (auto it = first; it != path_.end(); ++it) {
+    const Slice& s = data_->at(*it);
+    if (s.start > geometry_.to) break;
+    const RowPlace* place = placeOfRow(it->lane, it->row);
+    const double right = geometry_.x(s.end);
+    if (place == nullptr || right < drawn[static_cast<std::size_t>(place - places_.data())] + 1.0) continue;
+    drawn[static_cast<std::size_t>(place - places_.data())] = right;
+    painter.fillRect(rectOf(*it), theme.category(s.category));
+  }
+}
+
+void TimelineView::drawMatches(QPainter& painter, const Theme& theme) {
+  std::vector<double> drawn(places_.size(), -10.0);
+  painter.setPen(QPen(theme.text, 2));
+  for (const SliceRef& match : matches_) {  // by start
+    const Slice& s = data_->at(match);
+    if (s.start > geometry_.to) break;
+    if (s.end < geometry_.from) continue;
+    const RowPlace* place = placeOfRow(match.lane, match.row);
+    const double right = geometry_.x(s.end);
+    if (place == nullptr || place->y + place->height < geometry_.scroll || place->y > geometry_.scroll + geometry_.height) continue;
+    double& last = drawn[static_cast<std::size_t>(place - places_.data())];
+    if (right < last + 2.0) continue;
+    last = right;
+    painter.drawRect(rectOf(match).intersected(QRectF(-4, -4, geometry_.width + 8, geometry_.height + 8)));
+  }
+}
+
+void TimelineView::drawNeighbours(QPainter& painter, const Theme& theme) {
+  const auto arrow = [&](SliceRef a, SliceRef b, const QColor& color) {
+    const QRectF from = rectOf(a), to = rectOf(b);
+    QPainterPath path(QPointF(from.right(), from.center().y()));
+    const double bend = std::max(12.0, std::min(60.0, std::abs(to.left() - from.right()) / 2.0));
+    path.cubicTo(QPointF(from.right() + bend, from.center().y()), QPointF(to.left() - bend, to.center().y()), QPointF(to.left(), to.center().y()));
+    painter.setRenderHint(QPainter::Antialiasing, true);
+    painter.setPen(QPen(color, 1.6));
+    painter.drawPath(path);
+    painter.drawEllipse(QPointF(to.left(), to.center().y()), 3, 3);
+    painter.setRenderHint(QPainter::Antialiasing, false);
+  };
+  std::size_t drawn = 0;
+  for (const SliceRef& s : neighbours_.before) {
+    if (drawn++ < kMostArrows) arrow(s, *selected_, theme.error);
+    outline(painter, s, QPen(theme.error, 1.5, Qt::DashLine));
+  }
+  drawn = 0;
+  for (const SliceRef& s : neighbours_.after) {
+    if (drawn++ < kMostArrows) arrow(*selected_, s, theme.good);
+    outline(painter, s, QPen(theme.good, 1.5, Qt::DotLine));
+  }
+  outline(painter, *selected_, QPen(theme.text, 3));
+}
+
 void TimelineView::drawMarks(QPainter& painter) {
   const Theme theme = themeOf(palette());
   painter.setBrush(Qt::NoBrush);
-  if (!path_.empty()) {
-    painter.fillRect(QRectF(0, 0, geometry_.width, geometry_.height), QColor(theme.background.red(), theme.background.green(), theme.background.blue(), 165));
-    // Stretches closer than a pixel are one mark: a path of a million tasks draws as what is seen of it.
-    std::vector<double> row_y, row_h;
-    const auto first = std::lower_bound(path_.begin(), path_.end(), geometry_.from, [&](SliceRef r, double t) { return data_->at(r).end < t; });
-    double last_x = -10.0, last_y = 0.0;
-    std::uint32_t last_lane = ~0u, last_row = ~0u;
-    for (auto it = first; it != path_.end(); ++it) {
-      const Slice& s = data_->at(*it);
-      if (s.start > geometry_.to) break;
-      const double right = geometry_.x(s.end);
-      const bool same_row = it->lane == last_lane && it->row == last_row;
-      if (same_row && right < last_x + 1.0) continue;
-      QRectF r = same_row ? QRectF(geometry_.x(s.start), last_y, std::max(right - geometry_.x(s.start), 2.0), 0.0) : rectOf(*it);
-      if (!same_row) last_y = r.top();
-      r.setHeight(rectOf(*it).height());
-      painter.fillRect(r, theme.category(s.category));
-      last_x = right;
-      last_lane = it->lane;
-      last_row = it->row;
-    }
-  }
-  for (std::size_t i = 0, drawn = 0; i < matches_.size() && drawn < 2000; ++i) {
-    const Slice& s = data_->at(matches_[i]);
-    if (s.end < geometry_.from || s.start > geometry_.to) continue;
-    outline(painter, matches_[i], QPen(theme.text, 2));
-    ++drawn;
-  }
-  if (selected_) {
-    const auto arrow = [&](SliceRef a, SliceRef b, const QColor& color) {
-      const QRectF from = rectOf(a), to = rectOf(b);
-      QPainterPath path(QPointF(from.right(), from.center().y()));
-      const double bend = std::max(12.0, std::min(60.0, std::abs(to.left() - from.right()) / 2.0));
-      path.cubicTo(QPointF(from.right() + bend, from.center().y()), QPointF(to.left() - bend, to.center().y()), QPointF(to.left(), to.center().y()));
-      painter.setRenderHint(QPainter::Antialiasing, true);
-      painter.setPen(QPen(color, 1.6));
-      painter.drawPath(path);
-      painter.drawEllipse(QPointF(to.left(), to.center().y()), 3, 3);
-      painter.setRenderHint(QPainter::Antialiasing, false);
-    };
-    std::size_t drawn = 0;
-    for (const SliceRef& s : neighbours_.before) {
-      if (drawn++ < kMostArrows) arrow(s, *selected_, theme.error);
-      outline(painter, s, QPen(theme.error, 1.5, Qt::DashLine));
-    }
-    drawn = 0;
-    for (const SliceRef& s : neighbours_.after) {
-      if (drawn++ < kMostArrows) arrow(*selected_, s, theme.good);
-      outline(painter, s, QPen(theme.good, 1.5, Qt::DotLine));
-    }
-    outline(painter, *selected_, QPen(theme.text, 3));
-  }
+  if (!path_.empty()) drawPath(painter, theme);
+  if (!matches_.empty()) drawMatches(painter, theme);
+  if (selected_) drawNeighbours(painter, theme);
   if (hovered_ && hovered_ != selected_) outline(painter, *hovered_, QPen(theme.text, 1));
   if (selecting_stretch_) {
     QColor c = palette().color(QPalette::Highlight);

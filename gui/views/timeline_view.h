@@ -63,7 +63,11 @@ class TimelineView : public QAbstractScrollArea {
   void drawAxis(QPainter& painter, const QRectF& area);
   void drawHeadings(QPainter& painter, const QRectF& area);
   void drawMarks(QPainter& painter);
+  void drawPath(QPainter& painter, const Theme& theme);
+  void drawMatches(QPainter& painter, const Theme& theme);
+  void drawNeighbours(QPainter& painter, const Theme& theme);
   void outline(QPainter& painter, SliceRef slice, const QPen& pen) const;
+  [[nodiscard]] const RowPlace* placeOfRow(std::uint32_t lane, std::uint32_t row) const;  // nothing: its lane is collapsed
   [[nodiscard]] QRectF rectOf(SliceRef slice) const;      // in plot pixels
   [[nodiscard]] std::optional<SliceRef> hit(const QPointF& viewport_point) const;
   [[nodiscard]] const RowPlace* placeAt(double plot_y) const;
@@ -74,9 +78,17 @@ class TimelineView : public QAbstractScrollArea {
   std::shared_ptr<const TimelineData> data_;
   TimelineGeometry geometry_;
   std::vector<RowPlace> places_;
+  std::vector<std::size_t> headings_;   // of each lane in places_; its rows follow
   std::vector<bool> collapsed_;
   TimelinePainter painter_;
   QImage frame_;
+  struct Painted {
+    TimelineGeometry geometry;
+    double ratio = 1.0;
+    bool dark = false;
+    bool operator==(const Painted&) const = default;
+  };
+  std::optional<Painted> painted_;      // what frame_ shows; nothing: not this data or layout
   std::optional<SliceRef> selected_, hovered_;
   std::vector<SliceRef> matches_, path_;
   Neighbours neighbours_;

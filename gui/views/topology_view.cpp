@@ -1,24 +1,13 @@
 #include "gui/views/topology_view.h"
 
-#include <QHBoxLayout>
 #include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QToolTip>
-#include <QVBoxLayout>
 #include <cmath>
-#include <nlohmann/json.hpp>
-
-#include "sim/core/units_text.h"
-#include "sim/scenario/names.h"
 
 namespace sgsim::gui {
-namespace {
-
-QString rate(BytesPerSecond v) { return QString::fromStdString(to_text(v)); }
-
-}  // namespace
 
 TopologyView::TopologyView(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::StrongFocus);
@@ -86,7 +75,7 @@ void TopologyView::layoutNodes(const QSize& size) {
       if (s > side) side = s, cols = c;
     }
     const int lines = (members + cols - 1) / cols;
-    const double w = std::min(inner.width() / cols, count < 5 ? 900.0 : 420.0), h = std::min(inner.height() / lines, count < 5 ? 560.0 : 310.0);
+    const double w = std::min(inner.width() / cols, count < 5 ? 1400.0 : 520.0), h = std::min(inner.height() / lines, count < 5 ? 900.0 : 400.0);
     for (int i = 0; i < members; ++i) {
       const double gap = std::min(4.0, w * 0.04);
       nodes_[static_cast<std::size_t>(first + i)] = QRectF(inner.left() + w * (i % cols) + gap, inner.top() + h * (i / cols) + gap, w - 2 * gap, h - 2 * gap);
@@ -94,26 +83,64 @@ void TopologyView::layoutNodes(const QSize& size) {
   }
 }
 
+bool TopologyView::detailed(int node) const { return nodes_[static_cast<std::size_t>(node)].height() > 150 && nodes_[static_cast<std::size_t>(node)].width() > 200; }
+
+QRectF TopologyView::portsOf(int node) const {
+  const QRectF r = nodes_[static_cast<std::size_t>(node)];
+  const double part = data_.cluster.node.nics < 1 ? 0.0 : r.height() * (detailed(node) ? 0.12 : 0.16);
+  return QRectF(r.left() + 2, r.bottom() - part - 2, r.width() - 4, part);
+}
+
+QRectF TopologyView::pcieOf(int node) const {
+  if (!detailed(node) || data_.cluster.node.nics < 1) return {};
+  const QRectF ports = portsOf(node);
+  const double height = fontMetrics().height() + 2.0;
+  return QRectF(ports.left() + 4, ports.top() - height - 10, ports.width() - 8, height);
+}
+
+QRectF TopologyView::bodyOf(int node) const {
+  const QRectF r = nodes_[static_cast<std::size_t>(node)];
+  const double title = r.height() > 90 ? fontMetrics().height() + 4 : 0;
+  const QRectF pcie = pcieOf(node);
+  const double bottom = pcie.isNull() ? portsOf(node).top() : pcie.top() - 8;
+  return QRectF(QPointF(r.left() + 2, r.top() + 2 + title), QPointF(r.right() - 2, bottom));
+}
+
+/// GPUs stand in rows of four in a server of eight; the NVLink switch runs between the first row and the second.
+TopologyView::Rows TopologyView::rowsOf(int node) const {
+  const int gpus = data_.cluster.node.gpus;
+  Rows rows;
+  rows.per_row = std::min(gpus, std::max(1, static_cast<int>(std::ceil(std::sqrt(gpus * 2.0)))));
+  rows.count = (gpus + rows.per_row - 1) / rows.per_row;
+  const QRectF body = bodyOf(node);
+  const bool linked = gpus > 1 && data_.cluster.node.intra != cluster::IntraNode::pcie;
+  rows.bar = !linked ? 0.0 : detailed(node) ? fontMetrics().height() + 18.0 : body.height() > 60 ? std::min(8.0, body.height() * 0.06) : 0.0;
+  rows.height = (body.height() - rows.bar) / rows.count;
+  return rows;
+}
+
+QRectF TopologyView::nvlinkOf(int node) const {
+  const Rows rows = rowsOf(node);
+  if (rows.bar <= 0.0) return {};
+  const QRectF body = bodyOf(node);
+  const double inset = detailed(node) ? 8.0 : rows.bar * 0.3;
+  return QRectF(body.left() + 4, body.top() + rows.height + inset, body.width() - 8, rows.bar - 2 * inset);
+}
+
 QRectF TopologyView::rectOf(TopologyPlace place) const {
   if (place.node < 0 || static_cast<std::size_t>(place.node) >= nodes_.size()) return {};
-  const QRectF node = nodes_[static_cast<std::size_t>(place.node)];
-  const double title = node.height() > 90 ? fontMetrics().height() + 4 : 0;
-  const int nics = data_.cluster.nodes > 1 ? data_.cluster.node.nics : 0;
-  const double ports = nics > 0 ? node.height() * 0.16 : 0.0;
-  const QRectF body = node.adjusted(2, 2 + title, -2, -2 - ports);
   if (place.nic) {
+    const int nics = data_.cluster.node.nics;
     if (nics < 1) return {};
-    const double w = (node.width() - 4) / nics;
-    return QRectF(node.left() + 2 + w * place.index, node.bottom() - ports, w, ports - 2).adjusted(w * 0.1, 1, -w * 0.1, 0);
+    const QRectF ports = portsOf(place.node);
+    const double w = ports.width() / nics;
+    return QRectF(ports.left() + w * place.index, ports.top(), w, ports.height()).adjusted(w * 0.08, 1, -w * 0.08, 0);
   }
-  const int gpus = data_.cluster.node.gpus;
-  const int columns = std::max(1, static_cast<int>(std::ceil(std::sqrt(gpus * 2.0))));
-  const int per_row = std::min(gpus, columns);
-  const int rows = (gpus + per_row - 1) / per_row;
-  const double w = body.width() / per_row, h = body.height() / rows;
-  // The NVLink switch runs between the rows.
-  const double bar = rows > 1 && node.height() > 60 ? std::min(8.0, h * 0.12) : 0.0;
-  return QRectF(body.left() + w * (place.index % per_row), body.top() + h * (place.index / per_row), w, h).adjusted(w * 0.05, bar / 2 + h * 0.04, -w * 0.05, -bar / 2 - h * 0.04);
+  const Rows rows = rowsOf(place.node);
+  const QRectF body = bodyOf(place.node);
+  const double w = body.width() / rows.per_row;
+  const int row = place.index / rows.per_row;
+  return QRectF(body.left() + w * (place.index % rows.per_row), body.top() + rows.height * row + (row > 0 ? rows.bar : 0.0), w, rows.height).adjusted(w * 0.05, rows.height * 0.04, -w * 0.05, -rows.height * 0.04);
 }
 
 std::optional<TopologyPlace> TopologyView::hit(const QPointF& at) const {
@@ -135,7 +162,7 @@ QString TopologyView::textOf(TopologyPlace p) const {
   const cluster::Node& node = data_.cluster.node;
   if (p.nic) {
     const NicUse& nic = data_.nics[static_cast<std::size_t>(p.node * node.nics + p.index)];
-    QString text = tr("Port %1 of node %2: %3").arg(p.index).arg(p.node).arg(rate(node.nic.bandwidth));
+    QString text = tr("Port %1 of node %2: %3").arg(p.index).arg(p.node).arg(rateText(node.nic.bandwidth.value()));
     if (nic.speed == 0.0) return text + tr("\nfailed");
     if (nic.speed < 1.0) text += tr("\nslow: %1 of its speed").arg(percentText(nic.speed));
     if (data_.simulated) text += tr("\ntransfers %1 of the step").arg(percentText(nic.network));
@@ -145,111 +172,10 @@ QString TopologyView::textOf(TopologyPlace p) const {
   QString text = tr("GPU %1 of node %2: %3, %4").arg(p.index).arg(p.node).arg(QString::fromStdString(node.gpu.name), bytesText(node.gpu.memory.value()));
   if (!gpu.what.isEmpty()) text += QLatin1Char('\n') + gpu.what;
   if (data_.simulated) text += tr("\ncomputes %1 of the step\ninside the node %2, between nodes %3").arg(percentText(gpu.compute), percentText(gpu.nvlink), percentText(gpu.network));
-  text += tr("\nNVLink %1, PCIe %2").arg(rate(node.nvlink.bandwidth), rate(node.pcie.bandwidth));
+  text += tr("\nNVLink %1, PCIe %2").arg(rateText(node.nvlink.bandwidth.value()), rateText(node.pcie.bandwidth.value()));
   if (gpu.speed < 1.0) text += tr("\nslow: computes at %1").arg(percentText(gpu.speed));
   if (gpu.nvlink_speed < 1.0) text += tr("\nslow NVLink: %1").arg(percentText(gpu.nvlink_speed));
   return text;
-}
-
-void TopologyView::paintNode(QPainter& painter, int index, const Theme& theme) {
-  const QRectF node = nodes_[static_cast<std::size_t>(index)];
-  painter.setPen(QPen(theme.grid, 1));
-  painter.setBrush(theme.surface);
-  painter.drawRoundedRect(node, 3, 3);
-  const bool titled = node.height() > 90;
-  if (titled) {
-    painter.setPen(theme.muted);
-    const QString title = tr("node %1").arg(index) + (data_.cluster.nodes <= 4 ? QStringLiteral(" \u2014 ") + QString::fromStdString(data_.cluster.node.name) : QString());
-    painter.drawText(QRectF(node.left() + 6, node.top() + 2, node.width() - 12, fontMetrics().height()), Qt::AlignLeft | Qt::AlignVCenter, fontMetrics().elidedText(title, Qt::ElideRight, static_cast<int>(node.width()) - 12));
-  }
-  if (data_.cluster.node.intra != cluster::IntraNode::pcie && data_.cluster.node.gpus > 1 && titled) {
-    const QRectF a = rectOf({false, index, 0}), b = rectOf({false, index, data_.cluster.node.gpus - 1});
-    painter.setPen(QPen(theme.muted, 2));
-    const double y = (std::min(a.bottom(), b.bottom()) + std::max(a.top(), b.top())) / 2;
-    if (b.top() > a.bottom()) painter.drawLine(QPointF(node.left() + 6, y), QPointF(node.right() - 6, y));
-  }
-  for (int g = 0; g < data_.cluster.node.gpus; ++g) {
-    const QRectF r = rectOf({false, index, g});
-    const GpuUse& gpu = data_.gpus[static_cast<std::size_t>(index * data_.cluster.node.gpus + g)];
-    const QColor fill = data_.simulated ? theme.heat(gpu.share(usage_)) : theme.heat(0.0);
-    painter.setBrush(fill);
-    painter.setPen(Qt::NoPen);
-    painter.drawRect(r);
-    const bool faulty = gpu.speed < 1.0 || gpu.nvlink_speed < 1.0;
-    if (faulty) {
-      painter.setPen(QPen(theme.error, std::min(3.0, std::max(1.5, r.width() * 0.1))));
-      painter.setBrush(Qt::NoBrush);
-      painter.drawRect(r);
-      painter.drawLine(r.topLeft(), r.bottomRight());
-    }
-    if (r.width() > 44 && r.height() > 2.2 * fontMetrics().height()) {
-      painter.setPen(readableOn(fill));
-      const QString text = data_.simulated ? QStringLiteral("GPU %1\n%2").arg(g).arg(percentText(gpu.share(usage_))) : QStringLiteral("GPU %1").arg(g);
-      painter.drawText(r, Qt::AlignCenter, text);
-    }
-  }
-  for (int n = 0; n < (data_.cluster.nodes > 1 ? data_.cluster.node.nics : 0); ++n) {
-    const QRectF r = rectOf({true, index, n});
-    const NicUse& nic = data_.nics[static_cast<std::size_t>(index * data_.cluster.node.nics + n)];
-    painter.setBrush(data_.simulated ? theme.heat(nic.network) : theme.heat(0.0));
-    painter.setPen(nic.speed < 1.0 ? QPen(theme.error, 2) : r.width() > 5 ? QPen(theme.muted, 0.6) : QPen(Qt::NoPen));
-    painter.drawRect(r);
-    if (nic.speed < 1.0) painter.drawLine(r.topLeft(), r.bottomRight());
-  }
-}
-
-void TopologyView::paintInto(QPainter& painter, const QSize& size) {
-  const Theme theme = themeOf(palette());
-  painter.fillRect(QRect(QPoint(0, 0), size), theme.background);
-  painter.setFont(font());
-  if (data_.gpus.empty()) {
-    painter.setPen(theme.muted);
-    painter.drawText(QRectF(QPointF(0, 0), size), Qt::AlignCenter, tr("No cluster: the scenario has mistakes. The editor marks them."));
-    return;
-  }
-  const double line = fontMetrics().height();
-  const QString words[] = {tr("share of the step in which a GPU computes"), tr("share of the step in which a GPU transfers inside its node"), tr("share of the step in which a GPU transfers between nodes")};
-  double x = 14;
-  painter.setPen(theme.text);
-  const QString title = data_.simulated ? words[static_cast<int>(usage_)] : tr("not simulated yet");
-  painter.drawText(QPointF(x, 8 + fontMetrics().ascent()), title);
-  x += fontMetrics().horizontalAdvance(title) + 12;
-  if (data_.simulated) {
-    painter.drawText(QPointF(x, 8 + fontMetrics().ascent()), QStringLiteral("0 %"));
-    x += fontMetrics().horizontalAdvance(QStringLiteral("0 % "));
-    for (int i = 0; i < 60; ++i) painter.fillRect(QRectF(x + i * 2, 8, 2, line), theme.heat(i / 59.0));
-    x += 126;
-    painter.drawText(QPointF(x, 8 + fontMetrics().ascent()), QStringLiteral("100 %"));
-    x += fontMetrics().horizontalAdvance(QStringLiteral("100 %  "));
-  }
-  painter.setPen(theme.muted);
-  const QString about = data_.cluster.nodes > 1 ? tr("squares: GPUs; below them: network ports; struck through: slow or failed") : tr("squares: GPUs; struck through: slow");
-  if (x + fontMetrics().horizontalAdvance(about) < size.width()) painter.drawText(QPointF(x, 8 + fontMetrics().ascent()), about);
-  painter.setRenderHint(QPainter::Antialiasing, nodes_.size() < 300);
-  if (!spine_.isNull()) {
-    painter.setBrush(theme.surface);
-    painter.setPen(theme.muted);
-    painter.drawRoundedRect(spine_, 4, 4);
-    const double over = data_.cluster.fabric.oversubscription;
-    painter.drawText(spine_, Qt::AlignCenter, tr("spine, %1 leaf groups%2").arg(data_.leaf_groups).arg(over > 1 ? tr(", up-links oversubscribed %1 : 1").arg(over) : QString()));
-  }
-  for (std::size_t g = 0; g < groups_.size(); ++g) {
-    if (data_.cluster.nodes < 2 || data_.leaves_per_group < 1) break;
-    const QRectF frame = groups_[g];
-    painter.setBrush(Qt::NoBrush);
-    painter.setPen(theme.grid);
-    painter.drawRoundedRect(frame, 4, 4);
-    painter.setPen(theme.muted);
-    if (!spine_.isNull()) painter.drawLine(QPointF(frame.center().x(), spine_.bottom()), QPointF(frame.center().x(), std::max(spine_.bottom(), frame.top())));
-    const QString text = data_.leaves_per_group > 1 ? tr("leaf group %1: %2 rail switches").arg(g).arg(data_.leaves_per_group) : tr("leaf switch %1").arg(g);
-    painter.drawText(QRectF(frame.left() + 8, frame.top() + 3, frame.width() - 16, line), Qt::AlignLeft, fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(frame.width()) - 16));
-  }
-  for (int n = 0; n < static_cast<int>(nodes_.size()); ++n) paintNode(painter, n, theme);
-  if (selected_) {
-    painter.setBrush(Qt::NoBrush);
-    painter.setPen(QPen(theme.text, 3));
-    painter.drawRect(rectOf(*selected_).adjusted(-2, -2, 2, 2));
-  }
 }
 
 void TopologyView::paintEvent(QPaintEvent*) {
@@ -293,112 +219,13 @@ void TopologyView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Down: at += per_node; break;
     case Qt::Key_Up: at -= per_node; break;
     case Qt::Key_N:
-      if (data_.cluster.nodes > 1 && data_.cluster.node.nics > 0) select(TopologyPlace{!p.nic, p.node, 0});
+      if (data_.cluster.node.nics > 0) select(TopologyPlace{!p.nic, p.node, 0});
       return;
     case Qt::Key_Escape: select(std::nullopt); return;
     default: QWidget::keyPressEvent(event); return;
   }
   at = std::clamp(at, 0, all - 1);
   select(TopologyPlace{p.nic, at / per_node, at % per_node});
-}
-
-TopologyPanel::TopologyPanel(ScenarioDocument& document, QWidget* parent)
-    : Panel(parent), document_(document), view_(new TopologyView(this)), usage_(new QComboBox(this)), kind_(new QComboBox(this)), factor_(new QDoubleSpinBox(this)), mark_(new QPushButton(tr("&Mark slow"), this)),
-      clear_(new QPushButton(tr("&Remove fault"), this)), faults_(new TableView(tr("Faults"), false, this)), about_(new QLabel(this)) {
-  usage_->addItems({tr("computation"), tr("inside the node"), tr("between nodes")});
-  usage_->setAccessibleName(tr("Colour by"));
-  kind_->setAccessibleName(tr("What is slow"));
-  for (const auto& [name, value] : scenario::words::kFault) kind_->addItem(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())));
-  factor_->setRange(0.01, 1.0);
-  factor_->setSingleStep(0.05);
-  factor_->setDecimals(2);
-  factor_->setValue(0.5);
-  factor_->setAccessibleName(tr("Remaining speed"));
-  factor_->setPrefix(tr("at "));
-  factor_->setSuffix(tr(" of its speed"));
-  about_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  about_->setWordWrap(true);
-  about_->setMinimumHeight(fontMetrics().height() * 6);
-  about_->setAlignment(Qt::AlignTop);
-  auto* bar = new QHBoxLayout;
-  bar->setContentsMargins(8, 6, 8, 2);
-  bar->addWidget(new QLabel(tr("Colour by"), this));
-  bar->addWidget(usage_);
-  bar->addSpacing(20);
-  bar->addWidget(kind_);
-  bar->addWidget(factor_);
-  bar->addWidget(mark_);
-  bar->addWidget(clear_);
-  bar->addStretch(1);
-  auto* side = new QWidget(this);
-  auto* side_layout = new QVBoxLayout(side);
-  side_layout->addWidget(about_);
-  side_layout->addWidget(faults_, 1);
-  side->setFixedWidth(fontMetrics().averageCharWidth() * 52);
-  auto* row = new QHBoxLayout;
-  row->addWidget(view_, 1);
-  row->addWidget(side);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->addLayout(bar);
-  layout->addLayout(row, 1);
-  connect(usage_, &QComboBox::currentIndexChanged, this, [this](int i) { view_->setUsage(static_cast<Usage>(i)); });
-  connect(mark_, &QPushButton::clicked, this, &TopologyPanel::mark);
-  connect(clear_, &QPushButton::clicked, this, &TopologyPanel::clear);
-  connect(view_, &TopologyView::selectionChanged, this, &TopologyPanel::selectionChanged);
-  connect(&document_, &ScenarioDocument::changed, this, &TopologyPanel::refresh);
-  refresh();
-}
-
-void TopologyPanel::present(const std::shared_ptr<const Simulated>& s) {
-  Panel::present(s);
-  refresh();
-}
-
-void TopologyPanel::refresh() {
-  const auto checked = document_.check();
-  const auto* sound = std::get_if<scenario::Scenario>(&checked);
-  const auto& s = simulated();
-  if (sound == nullptr) {
-    view_->setData({});
-  } else {
-    // Use belongs to the cluster that was simulated; another one shows its structure only.
-    const bool same = s && s->run && s->scenario.cluster == sound->cluster;
-    view_->setData(topology_of(sound->cluster, same ? s->run.get() : nullptr));
-  }
-  Table t{.title = tr("Faults"), .columns = {tr("kind"), tr("node"), tr("index"), tr("speed")}, .numeric = QStringLiteral("lrrr"), .rows = {}};
-  for (int i = 0; i < document_.listSize(QStringLiteral("cluster.faults")); ++i) {
-    const auto at = [&](const char* key) { return document_.value(QStringLiteral("cluster.faults[%1].%2").arg(i).arg(QLatin1String(key))).value_or(QStringLiteral("1")); };
-    t.rows.push_back({at("kind"), Cell(at("node"), at("node").toDouble()), Cell(at("index"), at("index").toDouble()), Cell(at("factor"), at("factor").toDouble())});
-  }
-  if (t.rows.empty()) t.title = tr("No faults: everything runs as specified");
-  faults_->setTable(std::move(t));
-  clear_->setEnabled(!faults_->table().rows.empty());
-}
-
-void TopologyPanel::selectionChanged() {
-  const auto place = view_->selected();
-  mark_->setEnabled(place.has_value());
-  about_->setText(place ? view_->textOf(*place) : tr("Click a GPU or a network port to see its numbers or to mark it slow."));
-  if (!place) return;
-  const QString now = kind_->currentText();
-  const bool nic_kind = now.endsWith(QLatin1String("nic"));
-  if (place->nic != nic_kind) kind_->setCurrentText(place->nic ? QStringLiteral("slow_nic") : QStringLiteral("slow_gpu"));
-}
-
-void TopologyPanel::mark() {
-  const auto place = view_->selected();
-  if (!place) return;
-  nlohmann::ordered_json fault = {{"kind", kind_->currentText().toStdString()}, {"node", place->node}, {"index", place->index}};
-  if (kind_->currentText() != QLatin1String("failed_nic")) fault["factor"] = std::round(factor_->value() * 100.0) / 100.0;
-  document_.setAll({{QStringLiteral("cluster.faults[%1]").arg(document_.listSize(QStringLiteral("cluster.faults"))), fault.dump()}}, tr("mark %1").arg(kind_->currentText()));
-}
-
-void TopologyPanel::clear() {
-  const int row = faults_->currentRow();
-  const int count = document_.listSize(QStringLiteral("cluster.faults"));
-  if (count == 0) return;
-  document_.setAll({{QStringLiteral("cluster.faults[%1]").arg(row >= 0 ? row : count - 1), std::nullopt}}, tr("remove fault"));
 }
 
 }  // namespace sgsim::gui

@@ -47,7 +47,20 @@ class TopologyView : public QWidget {
 
  private:
   void layoutNodes(const QSize& size);
+  struct Rows {
+    int per_row = 1, count = 1;
+    double height = 0.0, bar = 0.0;     // of a row of GPUs; of the room for NVLink below the first row
+  };
+  [[nodiscard]] bool detailed(int node) const;   // there is room for links and words
+  [[nodiscard]] Rows rowsOf(int node) const;
+  [[nodiscard]] QRectF bodyOf(int node) const;   // where the GPUs stand
+  [[nodiscard]] QRectF portsOf(int node) const;
+  [[nodiscard]] QRectF nvlinkOf(int node) const; // null: not drawn
+  [[nodiscard]] QRectF pcieOf(int node) const;
   void paintNode(QPainter& painter, int node, const Theme& theme);
+  void paintLinks(QPainter& painter, int node, const Theme& theme) const;
+  void paintBar(QPainter& painter, const QRectF& r, const QString& text, const Theme& theme) const;
+  void paintBox(QPainter& painter, const QRectF& r, double share, bool faulty, const QString& text, const Theme& theme) const;
   [[nodiscard]] std::optional<TopologyPlace> hit(const QPointF& at) const;
   [[nodiscard]] int group(int node) const;
 

@@ -8,6 +8,7 @@
 #include "gui/session/document.h"
 #include "gui/session/search_job.h"
 #include "gui/views/result_panels.h"
+#include "sim/check/record.h"
 #include "sim/check/row.h"
 #include "sim/scenario/explain.h"
 #include "sim/scenario/sweep/sweep.h"
@@ -129,6 +130,7 @@ class SearchPanel : public WorkPanel {
   [[nodiscard]] std::vector<TableView*> tables() const override { return {plans_, fell_out_}; }
   [[nodiscard]] JobBar* bar() const { return bar_; }
   [[nodiscard]] TableView* plansTable() const { return plans_; }
+  [[nodiscard]] QLineEdit* nodes() const { return nodes_; }
   void run();
   void showPlans(FoundPlans plans);
 
@@ -136,6 +138,7 @@ class SearchPanel : public WorkPanel {
   void open(int row);
   void draw();
   QComboBox *objective_, *axis_;
+  QLineEdit* nodes_;
   QDoubleSpinBox* price_;
   ChartView* scatter_;
   TableView *plans_, *fell_out_;
@@ -151,19 +154,29 @@ class FidelityPanel : public WorkPanel {
   [[nodiscard]] std::vector<ChartView*> charts() const override { return {scatter_}; }
   [[nodiscard]] std::vector<TableView*> tables() const override { return {summary_, rows_, why_}; }
   void openFiles(const QStringList& records);
+  void openShipped();
   [[nodiscard]] JobBar* bar() const { return bar_; }
   [[nodiscard]] TableView* rowsTable() const { return rows_; }
   [[nodiscard]] TableView* whyTable() const { return why_; }
 
+ Q_SIGNALS:
+  /// A person asks for a measured run as a scenario.
+  void openText(const std::string& text, const QString& name);
+
  private:
+  struct Compared {
+    std::vector<check::Record> records;  // rows beyond these are collectives
+    std::vector<check::Row> rows;
+  };
   void draw();
   void explainRow(int row);
+  void openRow(int row);
   ChartView* scatter_;
   TableView *summary_, *rows_, *why_;
-  QLabel* about_;
   JobBar* bar_;
   QComboBox* what_;
   std::vector<check::Row> results_;
+  std::vector<check::Record> records_;
   std::vector<std::vector<int>> point_rows_;
 };
 

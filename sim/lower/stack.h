@@ -72,6 +72,10 @@ struct Stack {
   /// LinearWithGradAccumulationAndAsyncCommunication).
   bool tensor_parallel_overlap = false;
 
+  /// Context parallel: keys and values of all ranks are gathered at once, in both passes (torchtitan's rotate method
+  /// "allgather"); false: they go round the ring block by block (Megatron-LM's cp_comm_type "p2p").
+  bool context_parallel_all_gather = false;
+
   bool operator==(const Stack&) const = default;
 };
 

@@ -87,6 +87,8 @@ Scenario scenario_from_text(std::string_view text, const std::string& file, cons
                                          : default_profile(root, scenario.cluster.node.gpu);
   ObjectReader engine = root.object("engine");
   scenario.engine = read_engine_section(engine);
+  ObjectReader economics = root.object("economics");
+  scenario.economics = read_economics_section(economics);
   root.finish();
   scenario.defaults = std::move(document.defaults);
   return scenario;

@@ -17,5 +17,6 @@ int main(int argc, char** argv) {
   failed += runModelTests(argc, argv);
   failed += runSessionTests(argc, argv);
   failed += runWindowTests(argc, argv);
+  failed += runWorkTests(argc, argv);
   return failed == 0 ? 0 : 1;
 }

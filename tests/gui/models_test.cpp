@@ -9,12 +9,27 @@
 #include "gui/models/fields.h"
 #include "gui/models/table_model.h"
 #include "gui/models/theme.h"
+#include "gui/models/timeline_cover.h"
 #include "gui/models/timeline_geometry.h"
 #include "gui/views/chart_view.h"
 #include "gui/views/svg_device.h"
 #include "tests/gui/gui_tests.h"
 
 using namespace sgsim::gui;
+
+namespace {
+
+/// Shares of three categories by column, and of all together.
+std::vector<Paint> shares(const Row& row, const std::array<Category, 3>& seen, double from, double to, int columns) {
+  Paints paints{};
+  for (std::size_t k = 0; k < kCategories; ++k) paints[k][3] = 1.0;
+  for (std::size_t k = 0; k < 3; ++k) paints[static_cast<std::size_t>(seen[k])][k] = 1.0;
+  std::vector<Paint> mixed;
+  cover(row, integrate(row, paints), paints, from, to, columns, mixed);
+  return mixed;
+}
+
+}  // namespace
 
 class ModelTests : public QObject {
   Q_OBJECT
@@ -48,43 +63,44 @@ class ModelTests : public QObject {
   }
   void coverageOfAHandMadeRow() {
     // Waits 0 to 1, transfers 1 to 3, idle, computes 4 to 5; columns of 2 s: half wait and half transfer, half transfer, half compute.
-    Row row{.name = "r", .summary = false, .slices = {{0.0, 1.0, 3.0, 0, 0, Category::network}, {4.0, 4.0, 5.0, 1, 0, Category::forward}}, .blocks = {}};
-    row.index();
-    std::vector<float> shares;
-    cover(row, 0.0, 6.0, 3, shares);
-    const auto at = [&](std::size_t column, Category c) { return shares[column * kCategories + static_cast<std::size_t>(c)]; };
-    QCOMPARE(at(0, Category::wait), 0.5f);
-    QCOMPARE(at(0, Category::network), 0.5f);
-    QCOMPARE(at(1, Category::network), 0.5f);
-    QCOMPARE(at(2, Category::forward), 0.5f);
+    const Row row{.name = "r", .summary = false, .slices = {{0.0, 1.0, 3.0, 0, 0, Category::network}, {4.0, 4.0, 5.0, 1, 0, Category::forward}}};
+    const auto mixed = shares(row, {Category::wait, Category::network, Category::forward}, 0.0, 6.0, 3);
+    const std::vector<Paint> expected = {{0.5, 0.5, 0.0, 1.0}, {0.0, 0.5, 0.0, 0.5}, {0.0, 0.0, 0.5, 0.5}};
+    for (std::size_t c = 0; c < 3; ++c) {
+      for (std::size_t k = 0; k < 4; ++k) QVERIFY2(std::abs(mixed[c][k] - expected[c][k]) < 1e-12, qPrintable(QStringLiteral("%1 %2: %3").arg(c).arg(k).arg(mixed[c][k])));
+    }
   }
-  void coverageByBlocksEqualsTaskByTask() {
+  void coverageOfManyEqualsTaskByTask() {
     std::mt19937 random(3);
-    Row row{.name = "r", .summary = false, .slices = {}, .blocks = {}};
+    Row row{.name = "r", .summary = false, .slices = {}};
     double t = 0.0;
-    for (std::uint32_t i = 0; i < 5000; ++i) {
+    for (std::uint32_t i = 0; i < 5003; ++i) {
       const double arrival = t + 1e-4 * static_cast<double>(random() % 3), start = arrival + (i % 4 == 0 ? 2e-4 : 0.0), end = start + 1e-4 * static_cast<double>(1 + random() % 9);
       row.slices.push_back({arrival, start, end, i, 0, static_cast<Category>(random() % 5)});
       t = end;
     }
-    row.index();
-    for (const auto& [from, to, columns] : {std::tuple{0.0, t, 7}, std::tuple{0.0, t, 400}, std::tuple{t * 0.3, t * 0.4, 100}, std::tuple{-0.1, t + 0.1, 33}}) {
-      std::vector<float> shares;
-      cover(row, from, to, columns, shares);
-      std::vector<double> expected(shares.size(), 0.0);
+    const std::array<Category, 3> seen = {Category::forward, Category::network, Category::wait};
+    for (const auto& [from, to, columns] : {std::tuple{0.0, t, 7}, std::tuple{0.0, t, 400}, std::tuple{t * 0.3, t * 0.4, 100}, std::tuple{t * 0.5, t * 0.5 + 1e-5, 9}, std::tuple{-0.1, t + 0.1, 33}, std::tuple{t + 1.0, t + 2.0, 2}}) {
+      const auto mixed = shares(row, seen, from, to, columns);
       const double width = (to - from) / columns;
       for (int c = 0; c < columns; ++c) {
         const double a = from + c * width, b = a + width;
+        Paint expected{};
+        const auto add = [&](Category category, double begin, double end) {
+          const double share = std::max(0.0, std::min(b, end) - std::max(a, begin)) / width;
+          for (std::size_t k = 0; k < 3; ++k) expected[k] += seen[k] == category ? share : 0.0;
+          expected[3] += share;
+        };
         for (const Slice& s : row.slices) {
-          expected[static_cast<std::size_t>(c) * kCategories + static_cast<std::size_t>(s.category)] += std::max(0.0, std::min(b, s.end) - std::max(a, s.start)) / width;
-          expected[static_cast<std::size_t>(c) * kCategories + static_cast<std::size_t>(Category::wait)] += std::max(0.0, std::min(b, s.start) - std::max(a, s.arrival)) / width;
+          add(s.category, s.start, s.end);
+          add(Category::wait, s.arrival, s.start);
         }
+        for (std::size_t k = 0; k < 4; ++k) QVERIFY2(std::abs(mixed[static_cast<std::size_t>(c)][k] - expected[k]) < 1e-6, qPrintable(QStringLiteral("column %1 of %2: %3, expected %4").arg(c).arg(columns).arg(mixed[static_cast<std::size_t>(c)][k]).arg(expected[k])));
       }
-      for (std::size_t i = 0; i < shares.size(); ++i) QVERIFY2(std::abs(shares[i] - expected[i]) < 1e-3, qPrintable(QStringLiteral("%1: %2, expected %3").arg(i).arg(shares[i]).arg(expected[i])));
     }
   }
   void smallTasksCanBeHit() {
-    Row row{.name = "r", .summary = false, .slices = {{1.0, 1.0, 1.001, 0, 0, Category::forward}, {5.0, 5.0, 6.0, 1, 0, Category::forward}}, .blocks = {}};
+    Row row{.name = "r", .summary = false, .slices = {{1.0, 1.0, 1.001, 0, 0, Category::forward}, {5.0, 5.0, 6.0, 1, 0, Category::forward}}};
     QCOMPARE(slice_at(row, 5.5, 0.0), std::optional<std::uint32_t>(1));
     QCOMPARE(slice_at(row, 1.01, 0.1), std::optional<std::uint32_t>(0));
     QVERIFY(!slice_at(row, 3.0, 0.1));
@@ -95,14 +111,16 @@ class ModelTests : public QObject {
     model.setTable({.title = "t", .columns = {"name", "time"}, .numeric = "lr", .rows = {{Cell("a, \"b\""), Cell("2 ms", 0.002)}, {Cell("c"), Cell("1 s", 1.0)}}});
     QCOMPARE(model.rowCount(), 2);
     QCOMPARE(model.index(0, 1).data(TableModel::kSortRole).toDouble(), 0.002);
-    QCOMPARE(textOf(model), QStringLiteral("name      time\na, \"b\"    2 ms\nc          1 s\n"));
+    QCOMPARE(textOf(model), QStringLiteral("name    time\na, \"b\"  2 ms\nc        1 s\n"));
     // Base units, quotes doubled, lines end as RFC 4180 says.
     QCOMPARE(csvOf(model.table()), QStringLiteral("name,time\r\n\"a, \"\"b\"\"\",0.002\r\nc,1\r\n"));
     model.setTable({});
     QCOMPARE(model.rowCount(), 0);
   }
   void ticksAreRound() {
-    QCOMPARE(round_ticks(0.0, 1.0, 5), (std::vector<double>{0.0, 0.2, 0.4, 0.6, 0.8, 1.0}));
+    const std::vector<double> fifths = round_ticks(0.0, 1.0, 5);
+    QCOMPARE(fifths.size(), std::size_t{6});
+    for (std::size_t i = 0; i < fifths.size(); ++i) QVERIFY(std::abs(fifths[i] - 0.2 * static_cast<double>(i)) < 1e-12);
     const double gib = 1073741824.0;
     QCOMPARE(round_ticks(0.0, 80.0 * gib, 4, gib), (std::vector<double>{0.0, 20.0 * gib, 40.0 * gib, 60.0 * gib, 80.0 * gib}));
     QCOMPARE(log_ticks(1.0, 10.0), (std::vector<double>{1.0, 2.0, 5.0, 10.0}));

@@ -115,7 +115,9 @@ class SessionTests : public QObject {
   void savingWhereNothingCanBeWrittenFails() {
     ScenarioDocument d;
     d.load(shipped("llama3-8b-8xh100.json"));
+    const std::string before = d.text();
     QVERIFY_EXCEPTION_THROWN(d.save("/proc/none/mine.json"), EnvironmentError);
+    QCOMPARE(d.text(), before);
     QCOMPARE(d.path(), QFileInfo(shipped("llama3-8b-8xh100.json")).absoluteFilePath());
   }
   void jobGivesItsResult() {
@@ -178,12 +180,20 @@ class SessionTests : public QObject {
   void unsavedWorkComesBack() {
     dropUnsaved("/some/file.json");
     QVERIFY(!unsavedOf("/some/file.json"));
-    QVERIFY(keepUnsaved({.text = "{\"a\": 1}", .path = "/some/file.json", .folder = "/some", .name = "file.json", .when = {}}));
+    QVERIFY(keepUnsaved({.text = "{\"a\": 1}", .path = "/some/file.json", .draft = {}, .folder = "/some", .name = "file.json"}));
     const auto work = unsavedOf("/some/file.json");
     QVERIFY(work.has_value());
     QCOMPARE(work->text, std::string("{\"a\": 1}"));
     dropUnsaved("/some/file.json");
-    QVERIFY(!newestUnsaved());
+    QVERIFY(allUnsaved().empty());
+  }
+  void draftsAreKeptApart() {
+    for (const char* draft : {"one", "two"}) QVERIFY(keepUnsaved({.text = draft, .path = {}, .draft = draft, .folder = "/some", .name = "untitled"}));
+    QCOMPARE(allUnsaved().size(), std::size_t{2});
+    QCOMPARE(unsavedOf("one")->text, std::string("one"));
+    QCOMPARE(unsavedOf("two")->text, std::string("two"));
+    for (const char* draft : {"one", "two"}) dropUnsaved(draft);
+    QVERIFY(allUnsaved().empty());
   }
   void recentFilesAreNewestFirstAndExist() {
     QTemporaryDir folder;

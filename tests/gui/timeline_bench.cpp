@@ -112,6 +112,7 @@ int main(int argc, char** argv) {
   std::printf("%llu tasks in %zu lanes; opening %.0f ms (wall %.0f ms)\n", static_cast<unsigned long long>(data->tasks), data->lanes.size(), open, static_cast<double>(timer.nsecsElapsed()) * 1e-6);
   if (argc > 1) image.save(QString::fromLocal8Bit(argv[1]));
   measure("everything, unmoved", view, image, 60, [](int) {});
+  measure("everything, moved a little", view, image, 120, [&](int i) { view.zoomTo(data->end * (0.00001 * i), data->end); });
   measure("scroll through all lanes", view, image, 120, [&](int i) { view.verticalScrollBar()->setValue(view.verticalScrollBar()->maximum() * i / 120); });
   view.verticalScrollBar()->setValue(0);
   measure("zoom in, 10^5 times", view, image, 240, [&](int) { view.zoomBy(0.953); });

@@ -164,7 +164,8 @@ void State::units(std::size_t chunk) {
   const auto units = make_units(in_.chunks[chunk], in_.parameters[chunk], plan.fsdp.layers_per_unit);
   const FsdpRules rules{.types = types_, .prefetch = plan.fsdp.prefetch, .reshard_after_forward = plan.fsdp.reshard_after_forward,
                         .root_reshards = plan.fsdp.reshard_after_forward && stack().fsdp_root_reshards, .copy_kernels = stack().fsdp_copy_kernels,
-                        .hybrid = plan.sharding == plan::Sharding::hybrid, .shard_ranks = dense_shards(), .expert_ranks = std::max(1, dense_shards() / plan.ep)};
+                        .hybrid = plan.sharding == plan::Sharding::hybrid,
+                        .replicas = plan.sharding == plan::Sharding::hybrid && data_ranks(plan) > dense_shards(), .shard_ranks = dense_shards(), .expert_ranks = std::max(1, dense_shards() / plan.ep)};
   std::vector<UnitTokens> tokens;
   for (std::size_t u = 0; u < units.size(); ++u) {
     tokens.push_back({.copied_in = in_.new_token(), .gathered = in_.new_token(), .copied_out = in_.new_token(), .reduced = in_.new_token()});
@@ -236,6 +237,10 @@ void State::update() {
     if (in_.plan.tp * in_.plan.pp > 1) groups.push_back(Slot::model);
     append(out_.step.finish, clip_actions(share, groups, in_.new_token()));
   }
+  if (in_.plan.offload.optimizer) {
+    append(out_.step.finish, host_optimizer_actions(share, in_.training.optimizer, in_.host_link, in_.new_token(), in_.new_token()));
+    return;
+  }
   append(out_.step.finish, optimizer_actions(share, in_.training.optimizer, in_.training.optimizer_fused));
 }
 
@@ -247,7 +252,7 @@ void State::persist() {
   };
   const bool sharded = fully_sharded(in_.plan.sharding);
   add(MemoryClass::parameters, (sharded ? kept : all) * graph::size_of(sharded ? types_.kept : types_.parameter), "parameters");
-  add(MemoryClass::optimizer, kept * optimizer_state_bytes(types_, in_.training.optimizer), "optimizer state");
+  if (!in_.plan.offload.optimizer) add(MemoryClass::optimizer, kept * optimizer_state_bytes(types_, in_.training.optimizer), "optimizer state");
   if (!sharded && (types_.main_gradient || data_ranks(in_.plan) > 1)) {
     const bool divided = in_.plan.sharding == plan::Sharding::zero2;
     add(MemoryClass::gradients, (divided ? kept : all) * graph::size_of(types_.gradient), bucket_copies() ? "buckets of DDP" : "gradients");

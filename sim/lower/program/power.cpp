@@ -40,7 +40,7 @@ void apply_power_limit(std::vector<SegmentLaunches>& segments, const SegmentedMo
   const double clock = cost::clock_share(power, sums.load);
   if (clock >= 1.0) return;
   for (SegmentLaunches& segment : segments) {
-    for (auto* list : {&segment.forward, &segment.recompute, &segment.backward}) stretch(*list, power, clock);
+    for (auto* list : {&segment.forward, &segment.recompute, &segment.backward, &segment.input_gradients, &segment.weight_gradients}) stretch(*list, power, clock);
   }
 }
 

@@ -143,6 +143,14 @@ TEST_CASE("info knows every kind of file of ours") {
   const std::pair<const char*, const char*> files[] = {{"scenarios/llama3-70b-1024xa100.json", ": scenario"},
                                                        {"scenarios/models/llama3-70b.json", "llama family"},
                                                        {"scenarios/profiles/h200.json", ": profile"},
+                                                       {"scenarios/stacks/pytorch-2.json", ": training stack \"pytorch-2\""},
+                                                       {"scenarios/records/h200.json.gz", ": records of training runs"},
+                                                       {"scenarios/records/collectives.json.gz", "measured collectives"},
+                                                       {"scenarios/records/models.json", ": facts of"},
+                                                       {"scenarios/suites/published.json", ": suite of tolerances"},
+                                                       {"scenarios/sweeps/llama3-70b-3d-plans.json", ": sweep"},
+                                                       {"scenarios/clusters/a100-cloud-4x100g.json", ": cluster"},
+                                                       {"tests/fuzz/corpus/import_chakra/two_nodes.et", "sgsim import"},
                                                        {"traces/graphs/llama_1b.graph.json.gz", ": operator graph"}};
   for (const auto& [path, says] : files) {
     const auto done = run_sgsim(std::string("info ") + path);

@@ -77,6 +77,7 @@ lower::Training draw_training(bool captured) {
   s.tensor_parallel_vocabulary = flip();
   s.tensor_parallel_reduces_each = flip();
   s.tensor_parallel_overlap = flip();
+  s.context_parallel_all_gather = flip();
   return t;
 }
 
@@ -85,14 +86,19 @@ plan::Plan draw_plan(Family family) {
   p.dp = one_of({1, 2, 4, 8});
   p.tp = one_of({1, 2, 4});
   p.pp = one_of({1, 2, 4});
+  p.cp = family == Family::mixtral ? 1 : one_of({1, 1, 2, 4});
   p.ep = family == Family::mixtral ? one_of({1, 2, 4}) : 1;
   p.sharding = one_of({plan::Sharding::ddp, plan::Sharding::zero1, plan::Sharding::zero2, plan::Sharding::fsdp, plan::Sharding::hybrid});
   p.sequence_parallel = p.tp > 1 && flip();
-  p.schedule = one_of({plan::Schedule::gpipe, plan::Schedule::one_f_one_b, plan::Schedule::interleaved});
+  p.schedule = one_of({plan::Schedule::gpipe, plan::Schedule::one_f_one_b, plan::Schedule::interleaved, plan::Schedule::zero_bubble});
   p.virtual_stages = p.schedule == plan::Schedule::interleaved ? 2 : 1;
   p.micro_batch = one_of({1, 2});
   p.global_batch = p.micro_batch * p.dp * one_of({1, 2, 4, 8});
   p.recompute = one_of({plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full});
+  if (p.schedule == plan::Schedule::zero_bubble) {
+    p.recompute = plan::Recompute::none;
+    p.sharding = one_of({plan::Sharding::ddp, plan::Sharding::zero1});
+  }
   p.fsdp = {.layers_per_unit = one_of({1, 2, 3}), .prefetch = one_of({0, 1, 2}), .reshard_after_forward = flip(), .shard_group = one_of({0, 1, 2})};
   p.buckets = {.bucket = Bytes(one_of({0.0, 1e4, 25.0 * 1024 * 1024})), .overlap = flip()};
   return p;
@@ -144,13 +150,14 @@ PlanCase draw_case(bool is_captured) {
   }
   c.training = draw_training(is_captured);
   RC_PRE(plan::check_plan(model_of(c).shape, c.plan, cluster_of(c.plan)).empty());
+  RC_PRE(c.plan.cp == 1 || c.flash);
   return c;
 }
 
 std::string to_text(const PlanCase& c) {
   static constexpr const char* kFamilies[] = {"llama", "gpt2", "bert", "mixtral", "captured llama", "captured gpt2"};
   static constexpr const char* kSharding[] = {"ddp", "zero1", "zero2", "fsdp", "hybrid"};
-  static constexpr const char* kSchedules[] = {"gpipe", "1f1b", "interleaved"};
+  static constexpr const char* kSchedules[] = {"gpipe", "1f1b", "interleaved", "zero bubble"};
   static constexpr const char* kRecompute[] = {"none", "selective", "full"};
   static constexpr const char* kExecution[] = {"eager", "compiled", "cuda graph"};
   const plan::Plan& p = c.plan;
