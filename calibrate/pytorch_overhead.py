@@ -172,6 +172,17 @@ class Products(torch.nn.Module):
         return self.b(self.a(x))
 
 
+class Mixed(torch.nn.Module):
+    """Both kinds of block: graphs of many different kernels."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.first, self.second = Split(width), Mixer(width)
+
+    def forward(self, x):
+        return self.second(self.first(x))
+
+
 class Scales(torch.nn.Module):
     """Many parameters and few kernels."""
 
@@ -250,9 +261,9 @@ def eager_stacks():
 
 # ---- compiled ---------------------------------------------------------------------------------------------------------------
 
-def compiled_stacks():
+def compiled_rows(blocks):
     rows = []
-    for block, depths in ((Mixer, (3, 9)), (Chain, (3, 9)), (Products, (3, 9)), (Scales, (1, 3))):
+    for block, depths in blocks:
         for depth in depths:
             torch._dynamo.reset()
             model = torch.compile(stack(block, depth))
@@ -264,6 +275,16 @@ def compiled_stacks():
             forward_us, backward_us = time_passes(model)
             rows.append({"block": block.__name__, "depth": depth, "parameters": sum(1 for _ in model.parameters()), "compile_s": compile_s,
                          "forward_us": forward_us, "backward_us": backward_us, **count_kernels(model)})
+    return rows
+
+
+def compiled_large():
+    """Hundreds of launches of different kernels, whose wrapper code no cache of the processor holds; less of it fits where a step has more."""
+    return {"stacks": compiled_rows(((Mixed, (6, 14)),))}
+
+
+def compiled_stacks():
+    rows = compiled_rows(((Mixer, (3, 9)), (Chain, (3, 9)), (Products, (3, 9)), (Scales, (1, 3))))
     # One line for both passes: what each costs once, a launch, what an extern (library) call costs more than a generated kernel,
     # and backward each parameter, whose gradient is accumulated by a node of its own outside the compiled region.
     lines = [[1, 0, sum(r["forward_kernels"]), r["forward_kernels"][1], 0] for r in rows]
@@ -399,7 +420,7 @@ def main():
               "software": f"PyTorch {torch.__version__}, Python {platform.python_version()}, CUDA {torch.version.cuda}, NCCL {'.'.join(map(str, torch.cuda.nccl.version()))}",
               "sections": {}, "missing": {}}
     sections = {"eager_classes": eager_classes, "eager_stacks": eager_stacks, "optimizers": optimizers, "loop": loop, "cuda_graphs": cuda_graphs, "communication": communication,
-                "compiled_stacks": compiled_stacks, "reduce_overhead": reduce_overhead}
+                "compiled_stacks": compiled_stacks, "compiled_large": compiled_large, "reduce_overhead": reduce_overhead}
     begin = time.perf_counter()
     torch.zeros(1, device=DEVICE)
     for name, measure in sections.items():

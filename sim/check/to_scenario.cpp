@@ -55,6 +55,8 @@ json cluster_tree(const Record& r) {
   if (mentions(r.gpu, "A800")) node["nvlink"] = {{"bandwidth", "200 GB/s"}};
   // H100 SXM with 96 GB of HBM2e: as much as the driver offers of it, in proportion to the 80 GB part.
   if (mentions(r.gpu, "96GB")) node["gpu"] = {{"memory", "95 GiB"}};
+  // Measured apart from every record, which the shipped h200 profile is not (docs/check.md).
+  if (mentions(r.gpu, "H200")) node["gpu"] = {{"profile", "h200-measured"}};
   tree["node"] = node;
   return tree;
 }

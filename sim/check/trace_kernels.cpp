@@ -82,7 +82,8 @@ KernelSide read_kernels(const std::string& path, double kernels_a_step) {
   for (const auto& t : cost::make::traced_attention(kernels)) add(side.attention, t.work, t.us, t.calls);
   side.busy = covered(all);
   side.overlapped = std::max(0.0, covered(communication) + covered(others) - side.busy);
-  double launches = 0.0;
+  // The records count kernels; the runtime's copies and fills are none.
+  double launches = -side.by_class[static_cast<std::size_t>(KernelClass::copy)].launches;
   for (const KernelTime& t : side.by_class) launches += t.launches;
   double n = static_cast<double>(steps.size());
   if (n == 0.0 && kernels_a_step > 0.0) n = std::round(launches / kernels_a_step);

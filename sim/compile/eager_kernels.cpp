@@ -7,6 +7,7 @@
 #include "sim/compile/operator_effects.h"
 #include "sim/compile/value_table.h"
 #include "sim/graph/operators.h"
+#include "sim/graph/tensor_type.h"
 
 namespace sgsim::compile {
 
@@ -139,6 +140,40 @@ bool reorders(const OperatorGraph& graph, const Node& node) {
          from.shape.back() != 1 && from.stride != to.stride;
 }
 
+// ATen's elementwise kernels read vectors of elements only where all operands are dense, in one order and of one type (and for the
+// cast to a lower type); else each element costs instructions, as flops at the vector peak. Measured: H200, PyTorch 2.11, 2^23 to
+// 2^27 elements, docs/records/h200-pytorch-2026-11-30: 0.27 elements/ps with operands of two types (an addition 0.256, a product
+// 0.276), 0.34 for a cast to a wider type, 0.32 for 4-byte and 0.39 for 2-byte results where an operand is broadcast, strided or a
+// slice (0.29 to 0.33; 0.36 to 0.40).
+constexpr double kMixedFlops = 252.0, kWidenFlops = 197.0, kScalarFlops4 = 209.0, kScalarFlops2 = 172.0;
+// The same of other kernels: log_softmax over a vocabulary 0.26 (0.25 to 0.35) and its gradient 0.238 elements/ps; layer norm's
+// gradients of 4-byte elements 0.155 for both kernels, of 2-byte ones 0.29.
+constexpr double kLogSoftmaxFlops = 256.0, kLogSoftmaxBackwardFlops = 281.0;
+constexpr double kNormInput4 = 300.0, kNormWeight4 = 130.0, kNormInput2 = 141.0, kNormWeight2 = 90.0;
+
+/// Flops an element that the instructions of an elementwise kernel are worth; 0 where it reads vectors.
+double instruction_flops(const OperatorGraph& graph, const Node& node) {
+  if (node.outputs.empty() || node.outputs[0].elements() <= 1) return 0.0;
+  const TensorType& out = node.outputs[0];
+  const graph::Dims order = graph::strides_of(out);
+  bool mixed = false, scalar = false, wider = false;
+  int operands = 0;
+  graph::for_each_input(node, [&](ValueRef v) {
+    const TensorType& type = graph.type(v);
+    if (type.shape.empty()) return;
+    ++operands;
+    if (graph::is_floating(type.dtype) && graph::is_floating(out.dtype)) {
+      mixed |= type.dtype != out.dtype;
+      wider |= graph::size_of(type.dtype) < graph::size_of(out.dtype);
+    }
+    scalar |= type.shape != out.shape || graph::strides_of(type) != order;
+  });
+  const bool narrow = graph::size_of(out.dtype) <= 2.0;
+  if (operands > 1 && mixed) return kMixedFlops;
+  if (scalar) return narrow ? kScalarFlops2 : kScalarFlops4;
+  return operands == 1 && wider ? kWidenFlops : 0.0;
+}
+
 }  // namespace
 
 std::vector<MemoryBound> eager_kernels(const OperatorGraph& graph, const Node& node) {
@@ -147,9 +182,11 @@ std::vector<MemoryBound> eager_kernels(const OperatorGraph& graph, const Node& n
   if (operator_class == OperatorClass::view || name == "empty" || name == "empty_like" || name == "new_empty") return {};
   const Sizes s = sizes_of(graph, node);
   const Flops elements(elements_of(graph, node)), flops = elements * flops_of(name);
-  if (name == "native_layer_norm_backward" || name == "_fused_rms_norm_backward")
-    return {{.kind = MemoryKind::norm, .read = s.read, .written = s.output(0), .flops = elements * 8.0},
-            {.kind = MemoryKind::reduction, .read = s.read, .written = s.written - s.output(0), .flops = elements * 4.0}};
+  if (name == "native_layer_norm_backward" || name == "_fused_rms_norm_backward") {
+    const bool narrow = graph::size_of(node.outputs[0].dtype) <= 2.0;
+    return {{.kind = MemoryKind::norm, .read = s.read, .written = s.output(0), .flops = elements * (narrow ? kNormInput2 : kNormInput4)},
+            {.kind = MemoryKind::reduction, .read = s.read, .written = s.written - s.output(0), .flops = elements * (narrow ? kNormWeight2 : kNormWeight4)}};
+  }
   if (name.find("batch_norm") != std::string_view::npos)  // statistics first, then the elements: two passes over the operands
     return {{.kind = MemoryKind::norm, .read = s.read * 2.0, .written = s.written, .flops = elements * 8.0}};
   if (name == "embedding_dense_backward") return embedding_gradient(graph, node, s);
@@ -170,7 +207,10 @@ std::vector<MemoryBound> eager_kernels(const OperatorGraph& graph, const Node& n
   const bool of_loss = name.starts_with("_log_softmax");
   MemoryKind kind = of_loss ? MemoryKind::cross_entropy : kind_of(operator_class);
   if (kind == MemoryKind::copy && reorders(graph, node)) kind = MemoryKind::transpose;
-  return {{.kind = kind, .read = s.read, .written = s.written, .flops = flops}};
+  if (name == "_log_softmax") return {{.kind = kind, .read = s.read, .written = s.written, .flops = elements * kLogSoftmaxFlops}};
+  if (name == "_log_softmax_backward_data") return {{.kind = kind, .read = s.read, .written = s.written, .flops = elements * kLogSoftmaxBackwardFlops}};
+  const bool elementwise = kind == MemoryKind::pointwise || (kind == MemoryKind::copy && name != "fill" && operator_class != OperatorClass::factory);
+  return {{.kind = kind, .read = s.read, .written = s.written, .flops = elementwise ? std::max(flops, elements * instruction_flops(graph, node)) : flops}};
 }
 
 }  // namespace sgsim::compile

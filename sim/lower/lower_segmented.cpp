@@ -4,6 +4,7 @@
 
 #include "sim/lower/binding/layout.h"
 #include "sim/lower/memory/runtime.h"
+#include "sim/lower/program/power.h"
 #include "sim/lower/program/stage.h"
 
 namespace sgsim::lower {
@@ -16,7 +17,8 @@ Flops recomputed_flops(const std::vector<std::vector<Chunk>>& stages, const std:
     for (const Chunk& chunk : chunks) {
       for (const Position& position : chunk.positions) {
         for (const Launch& launch : segments[position.segment].recompute) {
-          if (!launch.kernel->is_communication) total += launch.estimate.flops;
+          // Kernels bound by bytes carry what their instructions are worth, no operations of the model.
+          if (!launch.kernel->is_communication && !std::holds_alternative<graph::MemoryBound>(launch.kernel->work)) total += launch.estimate.flops;
         }
       }
     }
@@ -49,7 +51,8 @@ Stages build_stages(const StageInput& input, const cluster::Cluster& cluster, co
 
 Lowered lower_segmented(const SegmentedModel& model, const plan::Plan& plan, const Training& training, const cluster::Cluster& cluster,
                         const ShapeOf& shape_of, const TaskCosts& costs, const LowerOptions& options) {
-  const std::vector<SegmentLaunches> segments = price_segments(model, training.execution, training.stack.compile_layers_only, costs, training.stack.float8_linear, plan.schedule == plan::Schedule::zero_bubble);
+  std::vector<SegmentLaunches> segments = price_segments(model, training.execution, training.stack.compile_layers_only, costs, training.stack.float8_linear, plan.schedule == plan::Schedule::zero_bubble);
+  if (costs.power) apply_power_limit(segments, model, *costs.power);
   const auto stages = partition(model, plan);
   const int shard_group = resolved_shard_group(plan, cluster.node.gpus);
   StageInput input{.model = model, .segments = segments, .stages = stages, .plan = plan, .training = training, .costs = costs, .shard_group = shard_group, .merge_lockstep = options.merge_lockstep && can_merge(plan, training.stack), .host_link = host_link_of(cluster.node)};

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
+
 #include "sim/core/json_value.h"
 
 namespace sgsim::import::hf {
@@ -62,6 +64,12 @@ class Reader {
     }
     return value->text();
   }
+  [[nodiscard]] std::string word(std::string_view key, std::initializer_list<std::string_view> known, std::string_view otherwise) const {
+    const auto value = root_.find(key);
+    if (!value) return std::string(otherwise);
+    if (std::find(known.begin(), known.end(), value->text()) == known.end()) value->fail(fmt::format("one of {}", fmt::join(known, ", ")));
+    return value->text();
+  }
   /// A switch that is modelled only in its off position.
   void refuse(std::string_view key) const {
     const auto value = root_.find(key);
@@ -116,6 +124,7 @@ Config read_mixtral(const Reader& in) {
   c.attention_dropout = in.probability("attention_dropout", 0.0);
   c.experts = in.noted("num_local_experts", 8);
   c.experts_per_token = in.noted("num_experts_per_tok", 2);
+  c.grouped_experts = in.word("experts_implementation", {"eager", "grouped_mm"}, "eager") == "grouped_mm";
   in.refuse("sliding_window");
   in.refuse("output_router_logits");  // would add the auxiliary loss
   return c;

@@ -15,6 +15,7 @@ struct Config {
   std::int64_t vocab = 0, hidden = 0, ffn = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0, max_positions = 0;
   std::int64_t type_vocab = 0;                       // bert
   std::int64_t experts = 0, experts_per_token = 0;   // mixtral
+  bool grouped_experts = false;                      // mixtral: "experts_implementation": "grouped_mm" (transformers 5)
   double norm_eps = 0.0;
   std::string activation;                            // as Hugging Face names it ("silu", "gelu_new")
   bool tied_embeddings = false, attention_bias = false, mlp_bias = false;

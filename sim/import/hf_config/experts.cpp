@@ -40,7 +40,10 @@ Experts declare_experts(Sources& sources, const Config& c, const std::string& pa
 ValueRef mixture_of_experts(Model& model, const std::string& path, ValueRef x, const Experts& experts) {
   Tape& tape = model.tape;
   const Config& c = model.config;
-  const DType compute = model.options.dtype;
+  // torch._grouped_mm is not on autocast's lists as the library calls it: under autocast the experts multiply what they are given,
+  // float32 rows by float32 weights (validation data set, shared/truth/h200/mixtral_l4_eager.trace.json.gz: aten::_grouped_mm of
+  // float, one TF32 product an expert).
+  const DType compute = c.grouped_experts && model.options.autocast ? tape.dtype(x) : model.options.dtype;
   const Dims shape = tape.shape(x);
   tape.enter(path, "MixtralSparseMoeBlock");
   const std::int64_t tokens = shape[0] * shape[1];

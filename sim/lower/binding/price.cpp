@@ -1,6 +1,8 @@
 #include "sim/lower/binding/price.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "sim/lower/program/run_cost.h"
 
@@ -45,6 +47,45 @@ void price_runs(Program& program, const std::vector<Seconds>& times) {
   }
 }
 
+struct KernelSeconds {
+  double product = 0.0, attention = 0.0, memory_bound = 0.0;
+};
+
+/// Device time of a rank's passes by what kernels are bound by; the optimizer left out, beside which little is sent.
+KernelSeconds pass_seconds(const Program& program) {
+  std::vector<KernelSeconds> by_segment(program.segments.size());
+  for (std::size_t s = 0; s < program.segments.size(); ++s) {
+    const Segment& segment = program.segments[s];
+    if (segment.phase == static_cast<std::uint8_t>(graph::Phase::optimizer)) continue;
+    for (std::uint32_t k = segment.first_kernel; k < segment.first_kernel + segment.kernel_count; ++k) {
+      const KernelCost& kernel = program.kernels[k];
+      const bool attention = program.names[kernel.name.value].find("attention") != std::string::npos;
+      double& sum = kernel.estimate.bound != cost::Bound::compute ? by_segment[s].memory_bound : attention ? by_segment[s].attention : by_segment[s].product;
+      sum += kernel.estimate.time.value();
+    }
+  }
+  KernelSeconds total;
+  for (const Task& task : program.tasks) {
+    if (task.kind != TaskKind::compute) continue;
+    total.product += by_segment[task.segment].product;
+    total.attention += by_segment[task.segment].attention;
+    total.memory_bound += by_segment[task.segment].memory_bound;
+  }
+  return total;
+}
+
+/// One pair of factors for a program: kernels take the mean of their classes' times; a transfer advances at the mean of the
+/// rates that it has beside each class.
+cost::Interference mean_interference(const ClassInterference& beside, const KernelSeconds& seconds) {
+  const double total = seconds.product + seconds.attention + seconds.memory_bound;
+  if (total <= 0.0) return {};
+  const double compute = seconds.product * beside.product.compute + seconds.attention * beside.attention.compute + seconds.memory_bound * beside.memory_bound.compute;
+  // Weighted by how long the kernels take there, which is what the transfer sees of them.
+  const double rate = seconds.product * beside.product.compute / beside.product.transfer + seconds.attention * beside.attention.compute / beside.attention.transfer +
+                      seconds.memory_bound * beside.memory_bound.compute / beside.memory_bound.transfer;
+  return {.compute_slowdown = compute / total, .transfer_slowdown = compute / rate};
+}
+
 }  // namespace
 
 bool host_holds_back_middle(const Program& program) {
@@ -79,7 +120,8 @@ void price_communication(Program& program, const std::vector<CommUse>& uses, con
     task.issue_to_end += times[task.comm];
   }
   price_runs(program, times);
-  const cost::Interference slowing = costs.interference(beside ? beside_inter : any && any_inter);
+  const bool inter = beside ? beside_inter : any && any_inter;
+  const cost::Interference slowing = costs.beside && !inter && beside ? mean_interference(*costs.beside, pass_seconds(program)) : costs.interference(inter);
   program.compute_slowdown = std::max(1.0, slowing.compute_slowdown);
   program.transfer_slowdown = std::max(1.0, slowing.transfer_slowdown);
 }

@@ -23,6 +23,10 @@ int reduce_operators(int tensors) { return 12 + tensors; }
 
 graph::MemoryBound copy_work(Bytes read, Bytes written) { return {.kind = graph::MemoryKind::copy, .read = read, .written = written, .flops = Flops()}; }
 
+// FSDP2's copy into the reduce-scatter's buffer is bound by its instructions where it also casts: 0.338 elements/ps, as flops at the
+// vector peak (torch._chunk_cat of bfloat16 to float32, 2^25 and 2^27 elements; H200, docs/records/h200-pytorch-2026-11-30).
+constexpr double kChunkCatFlops = 198.0;
+
 /// Writes the actions of one pass. Units are addressed by their index.
 class Fsdp {
  public:
@@ -165,7 +169,9 @@ void Fsdp::reduce_unit(Actions& out, std::size_t u, Token previous) const {
   out.push_back(Wait{previous});
   if (rules_.copy_kernels || types.raw_gradient != types.gradient) {
     take(out, MemoryClass::communication, input, kReduceBuffer);
-    out.push_back(SideKernels{.name = "reduce-scatter copy-in", .work = copy_work(raw, input), .operators = reduce_operators(static_cast<int>(units_[u].parameters.size()))});
+    graph::MemoryBound copy = copy_work(raw, input);
+    if (rules_.copy_kernels && types.raw_gradient != types.gradient) copy.flops = Flops(kChunkCatFlops * units_[u].elements);
+    out.push_back(SideKernels{.name = "reduce-scatter copy-in", .work = copy, .operators = reduce_operators(static_cast<int>(units_[u].parameters.size()))});
     take(out, MemoryClass::gradients, -raw, kRawGradients);
   }
   if (ranks(u) > 1) {

@@ -1,5 +1,8 @@
 #include "sim/lower/data_parallel/optimizer.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "sim/lower/data_parallel/multi_tensor.h"
 
 namespace sgsim::lower {
@@ -23,10 +26,18 @@ graph::MemoryBound optimizer_work(double read, double written, double flops) {
   return {.kind = graph::MemoryKind::optimizer, .read = Bytes(read), .written = Bytes(written), .flops = Flops(flops)};
 }
 
+// How much longer fused AdamW takes than its bytes at the optimizer's curve, which is of 4-byte elements in tensors of up to 2^25: 2-byte
+// elements 1.29 (111 us a launch of 294 MB); larger tensors up to 1.27 (216 us of 171) and 1.58 (175 us of 111) at 2^28, where a launch
+// reaches over more pages. Measured: H200, docs/records/h200-pytorch-2026-11-30.
+double fused_adamw_reach(double elements_each, double kept) {
+  const double large = std::clamp((std::log2(std::max(1.0, elements_each)) - 25.0) / 3.0, 0.0, 1.0);
+  return kept > 2.0 ? 1.0 + 0.27 * large : 1.29 * (1.0 + 0.58 * large);
+}
+
 std::vector<Action> loop_adamw(const OptimizerShare& share) {
   const double each = share.elements / share.tensors * graph::size_of(share.types.kept);
   std::vector<Action> actions;
-  for (const LoopKernel& k : kAdamwLoop) actions.push_back(optimizer_kernels(k.name, optimizer_work(each * k.read, each * k.written, 0.0), share.tensors, share.tensors));
+  for (const LoopKernel& k : kAdamwLoop) actions.push_back(optimizer_kernels(k.name, {.kind = graph::MemoryKind::pointwise, .read = Bytes(each * k.read), .written = Bytes(each * k.written), .flops = Flops()}, share.tensors, share.tensors));
   return actions;
 }
 
@@ -52,8 +63,9 @@ std::vector<Action> optimizer_actions(const OptimizerShare& share, Optimizer opt
       const int steps = multi_tensor_launches(share.tensors, share.tensors, 110);
       actions.push_back(optimizer_kernels("step counters", optimizer_work(8.0 * share.tensors / steps, 4.0 * share.tensors / steps, 0.0), steps, 1));
     }
+    const double reach = optimizer == Optimizer::adamw ? fused_adamw_reach(share.elements / share.tensors, kept) : 1.0;
     const char* name = optimizer == Optimizer::adamw ? "fused_adamw" : "fused_sgd";
-    actions.push_back(optimizer_kernels(name, optimizer_work(each * (kept + gradient + moments), each * (kept + moments), 16.0 * each), launches, 1));
+    actions.push_back(optimizer_kernels(name, optimizer_work(reach * each * (kept + gradient + moments), reach * each * (kept + moments), 16.0 * each), launches, 1));
   }
   if (share.types.master) {
     const int launches = multi_tensor_launches(share.elements, share.tensors, 64);

@@ -24,7 +24,14 @@ graph::Work in_float8(graph::Work work) {
   return work;
 }
 
-std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::Execution execution, const TaskCosts& costs, bool float8) {
+/// Host time that a tensor-parallel wrapper adds to a kernel: to linear layers' products, half of a layer's backward part each.
+Seconds wrapped(const TaskCosts& costs, const compile::Kernel& kernel) {
+  const auto* product = std::get_if<graph::Matmul>(&kernel.work);
+  if (!costs.wrapper || product == nullptr || product->batch != 1) return {};
+  return kernel.phase == graph::Phase::backward ? costs.wrapper->backward * 0.5 : costs.wrapper->forward;
+}
+
+std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::Execution execution, const TaskCosts& costs, bool float8, bool in_layer) {
   const bool has_flow = std::any_of(kernels.begin(), kernels.end(), [](const compile::Kernel& k) { return !k.inputs.empty(); });
   std::vector<Launch> launches;
   launches.reserve(kernels.size());
@@ -36,6 +43,9 @@ std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::
     } else {
       launch.estimate = costs.kernel(float8 ? in_float8(kernel.work) : kernel.work);
       launch.cost = launch_kernel(kernel, launch.estimate.time, execution, execution == compile::Execution::eager ? costs.eager : costs.launch);
+      const Seconds more = in_layer && execution == compile::Execution::eager ? wrapped(costs, kernel) : Seconds();
+      launch.cost.host += more;
+      launch.cost.issue_to_end += more;
     }
     launches.push_back(launch);
   }
@@ -90,7 +100,8 @@ std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile
   for (const ModelSegment& segment : model.segments) {
     const compile::Execution mode = execution_of(segment.role, execution, compile_layers_only);
     const bool float8 = float8_linear && segment.role == SegmentRole::layer;
-    priced.push_back({.segment = &segment, .forward = price(segment.forward, mode, costs, float8), .recompute = price(segment.recompute, mode, costs, float8), .backward = price(segment.backward, mode, costs, float8), .input_gradients = {}, .weight_gradients = {}});
+    const auto priced_list = [&](const std::vector<compile::Kernel>& kernels) { return price(kernels, mode, costs, float8, segment.role == SegmentRole::layer); };
+    priced.push_back({.segment = &segment, .forward = priced_list(segment.forward), .recompute = priced_list(segment.recompute), .backward = priced_list(segment.backward), .input_gradients = {}, .weight_gradients = {}});
     if (!split_backward) continue;
     SegmentLaunches& made = priced.back();
     made.input_gradients = part_of(made.backward, segment.backward, segment.weight_only, false);

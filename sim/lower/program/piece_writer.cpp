@@ -175,7 +175,7 @@ std::uint32_t PieceWriter::comm_of(const compile::Communication& communication) 
 RunCost PieceWriter::collective_issue() {
   if (captured()) return with_graph_launch({});
   graph_pending_ = true;
-  const Seconds host = costs_.launch.host_per_collective;
+  const Seconds host = costs_.launch.host_per_collective + (costs_.wrapper ? costs_.wrapper->collective : Seconds());
   return {.device = Seconds(), .issue_to_end = host + costs_.launch.launch_latency, .host = host};
 }
 

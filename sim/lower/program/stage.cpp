@@ -34,6 +34,7 @@ class StageBuilder {
   const std::vector<Chunk>& chunks_;
   StageProgram program_;
   StateActions state_;
+  int sharded_tensors_ = 0;  // parameters divided over the tensor-parallel group
   std::vector<ChunkBoundary> boundaries_;
   std::map<std::tuple<bool, int, Gradients, std::size_t>, std::uint32_t> pieces_;
 };
@@ -119,7 +120,12 @@ void StageBuilder::begin_step() {
 }
 
 void StageBuilder::end_step() {
-  std::vector<Action> actions = state_.step.finish;
+  std::vector<Action> actions;
+  if (in_.costs.wrapper && in_.training.optimizer != Optimizer::none) {
+    const Seconds each = in_.training.optimizer_fused ? in_.costs.wrapper->optimizer_fused : in_.costs.wrapper->optimizer_loop;
+    if (sharded_tensors_ > 0) actions.push_back(HostWork{.name = "optimizer over DTensors", .host = each * sharded_tensors_});
+  }
+  actions.insert(actions.end(), state_.step.finish.begin(), state_.step.finish.end());
   actions.insert(actions.end(), state_.step.after_optimizer.begin(), state_.step.after_optimizer.end());
   const Seconds host = in_.costs.launch.host_per_step;
   if (!in_.training.stack.synchronize_each_step && host.value() > 0.0) actions.push_back(HostWork{.name = "step set-up", .host = host});
@@ -128,6 +134,9 @@ void StageBuilder::end_step() {
 
 Stage StageBuilder::build() {
   const auto parameters = owned_parameters(in_.model, in_.stages, stage_);
+  for (const auto& chunk : parameters) {
+    for (const OwnedParameter& p : chunk) sharded_tensors_ += p.shard->tensor_sharded ? 1 : 0;
+  }
   const auto new_token = [this] { return program_.new_token(); };
   state_ = state_actions({.chunks = chunks_, .parameters = parameters, .plan = in_.plan, .training = in_.training, .shard_group = in_.shard_group, .host_link = in_.host_link, .new_token = new_token});
   if (in_.plan.offload.activations) offload_activations();

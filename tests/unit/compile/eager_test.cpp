@@ -79,3 +79,19 @@ TEST_CASE("what tracing adds and eager execution does not run has no kernel") {
   CHECK(kernels[0].name == "sum");
   CHECK(kernels[0].reads == std::vector<ValueRef>{x});
 }
+
+// Measured families of ATen's elementwise kernels: vectors where all is dense and of one type (no instructions counted but the
+// operator's own), else so many flops' worth an element.
+TEST_CASE("elementwise kernels that cannot read vectors are worth instructions") {
+  HandGraph g;
+  constexpr double kElements = 128 * 64;
+  const ValueRef x = g.input("x", {128, 64}), y = g.input("y", {128, 64}), h = g.input("h", {128, 64}, DType::bfloat16);
+  const ValueRef row = g.parameter("row", {64}, DType::bfloat16);
+  const auto flops = [&](ValueRef v) { return kernels_of(g, v)[0].flops.value() / kElements; };
+  CHECK(flops(g.call("aten.add.Tensor", {{x}, {y}})) == Approx(1.0));
+  CHECK(flops(g.call("aten.add.Tensor", {{x}, {h}})) == Approx(252.0));
+  CHECK(flops(g.call("aten.mul.Tensor", {{h}, {row}})) == Approx(172.0));
+  const ValueRef turned = g.call("aten.transpose.int", {{x}, {std::int64_t{0}}, {std::int64_t{1}}});
+  const ValueRef square = g.input("square", {64, 128});
+  CHECK(flops(g.call("aten.add.Tensor", {{square}, {turned}})) == Approx(209.0));
+}

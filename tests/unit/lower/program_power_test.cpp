@@ -1,0 +1,111 @@
+#include "sim/lower/program/power.h"
+#include "tests/support/catch.h"
+#include "tests/unit/lower/program_fake_model.h"
+
+using namespace sgsim;
+using namespace sgsim::lower;
+
+namespace {
+
+compile::Kernel product(graph::Phase phase = graph::Phase::forward) {
+  compile::Kernel k;
+  k.name = "mm";
+  k.work = graph::Matmul{.m = 1000, .n = 1000, .k = 1000};  // 2e9 flops, 6e6 bytes
+  k.phase = phase;
+  return k;
+}
+
+compile::Kernel stream() {
+  compile::Kernel k;
+  k.name = "add";
+  k.work = graph::MemoryBound{.read = Bytes(1e6), .written = Bytes(1e6), .flops = Flops()};
+  return k;
+}
+
+/// Every kernel takes a millisecond; those that move bytes are bound by memory.
+TaskCosts millisecond() {
+  TaskCosts c = fake::costs();
+  c.kernel = [](const graph::Work& work) {
+    cost::Estimate e{.time = Seconds(1e-3), .flops = {}, .bytes = {}};
+    e.bound = std::holds_alternative<graph::MemoryBound>(work) ? cost::Bound::memory : cost::Bound::compute;
+    return e;
+  };
+  return c;
+}
+
+SegmentedModel model_of(std::vector<compile::Kernel> forward, std::vector<compile::Kernel> backward = {}) {
+  SegmentedModel m = fake::chain(1);
+  m.segments[0].forward = std::move(forward);
+  m.segments[0].backward = std::move(backward);
+  return m;
+}
+
+// A product of 2e9 flops at 1.5e-3 s of the limit draws 1.5 limits over its millisecond at full clock beside a base of 0.5. Energy goes
+// with the clock, time does with its inverse, so that the power above the base goes with the square.
+const cost::PowerModel kPower = [] {
+  cost::PowerModel m;
+  m.base = 0.5;
+  m.matmul = 1.5e-3 / 2e9 * 1e15;
+  m.energy_exponent = {1.0, 1.0, 1.0};
+  m.time_exponent = {1.0, 1.0, 0.0};
+  return m;
+}();
+
+std::vector<SegmentLaunches> limited(const SegmentedModel& m, const TaskCosts& costs) {
+  auto segments = price_segments(m, compile::Execution::compiled, false, costs);
+  apply_power_limit(segments, m, kPower);
+  return segments;
+}
+
+}  // namespace
+
+// 0.5 + 1.5 f^2 = 1: f = 0.577, the product takes 1.732 ms.
+TEST_CASE("products alone above the power limit are stretched by the clock") {
+  const SegmentedModel m = model_of({product()});
+  const auto segments = limited(m, millisecond());
+  CHECK(segments[0].forward[0].estimate.time.value() == Approx(1.7320508e-3));
+  CHECK(segments[0].forward[0].cost.device.value() == Approx(1.7320508e-3));
+}
+
+// Beside a stream of 1 ms: 0.5 + 1.5 f / (1 / f + 1) = 1: 3 f^2 = 1 + f, f = 0.7676. The stream, which no clock binds, takes its own time.
+TEST_CASE("kernels that draw less lower the mean, and are not stretched") {
+  const SegmentedModel m = model_of({product(), stream()});
+  const auto segments = limited(m, millisecond());
+  CHECK(segments[0].forward[0].estimate.time.value() == Approx(1e-3 / 0.7675919));
+  CHECK(segments[0].forward[1].estimate.time.value() == Approx(1.0e-3));
+}
+
+// A host of 3 ms a kernel leaves the GPU idle two thirds of the time: 0.5 + 1.5 / 3, at the limit and not above.
+TEST_CASE("a GPU that waits for its host rests") {
+  const SegmentedModel m = model_of({product()});
+  TaskCosts costs = millisecond();
+  costs.launch.host_per_kernel = Seconds(3e-3);
+  CHECK(limited(m, costs)[0].forward[0].estimate.time.value() == Approx(1.0e-3));
+}
+
+// 7.5 us of host for the kernel's call; DTensor adds 300 us to a forward product and half of 400 us to each of the two backward.
+TEST_CASE("DTensor's dispatch costs host time, in layers run eagerly") {
+  const SegmentedModel m = model_of({product()}, {product(graph::Phase::backward), product(graph::Phase::backward)});
+  TaskCosts costs = millisecond();
+  costs.eager.host_per_operator = 7.5_us;
+  costs.wrapper = TensorWrapper{.forward = 300.0_us, .backward = 400.0_us, .collective = {}, .optimizer_loop = {}, .optimizer_fused = {}};
+  const auto eager = price_segments(m, compile::Execution::eager, false, costs);
+  CHECK(eager[0].forward[0].cost.host.value() == Approx(307.5e-6));
+  CHECK(eager[0].backward[0].cost.host.value() == Approx(207.5e-6));
+  const auto compiled = price_segments(m, compile::Execution::compiled, false, costs);
+  CHECK(compiled[0].forward[0].cost.host.value() == Approx(0.0));
+}
+
+// One layer, each pass a product and a stream of 1 ms, and a data-parallel all-reduce beside them. Kernels: (1.4 + 1.2) / 2 = 1.3. In those
+// 2.6 ms the transfer advances 1.4 / 1.25 + 1.2 / 3 = 1.52 ms: 1.711 times as long.
+TEST_CASE("interference is the mean over what a program runs") {
+  const SegmentedModel m = model_of({product(), stream()}, {product(graph::Phase::backward), stream()});
+  TaskCosts costs = millisecond();
+  costs.beside = ClassInterference{.product = {1.4, 1.25}, .attention = {1.0, 1.0}, .memory_bound = {1.2, 3.0}};
+  plan::Plan p;
+  p.dp = 2;
+  p.global_batch = 2;
+  const Lowered l = fake::lowered(m, p, fake::bare(), fake::gpus(1, 2), costs);
+  CHECK(l.workload.programs.at(0).compute_slowdown == Approx(1.3));
+  CHECK(l.workload.programs.at(0).transfer_slowdown == Approx(2.6 / 1.52));
+}
