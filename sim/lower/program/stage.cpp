@@ -72,6 +72,7 @@ std::uint32_t StageBuilder::pass_piece(const PassStep& pass, std::size_t variant
   }
   PieceWriter out = writer();
   const ChunkBoundary& boundary = boundaries_[v];
+  if (pass.forward && in_.training.stack.forward_host_sync) out.act(HostWork{.name = "wait for the last pass", .host = {}, .after_compute = true});
   for (const Action& action : pass.forward ? boundary.before_forward : boundary.before_backward) out.act(action);
   (pass.forward ? write_forward : write_backward)(out, chunks_[v], in_.segments, actions);
   for (const Action& action : pass.forward ? boundary.after_forward : boundary.after_backward) out.act(action);
