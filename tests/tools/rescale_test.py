@@ -60,7 +60,7 @@ CASES = [("the same plan", (2, 4, 1, 4), (2, 4, 1, 4), "dgx-a100-80gb", "dgx-a10
          ("pipeline 8 to 4", (1, 2, 8, 16), (1, 2, 4, 16), "dgx-a100-80gb", "dgx-a100-80gb", 0.03),
          ("pipeline 2 to 4, data 2 to 8", (2, 2, 2, 8), (8, 2, 4, 8), "dgx-a100-80gb", "dgx-a100-80gb", 0.03),
          ("A100 to H100", (2, 4, 1, 2), (2, 4, 1, 2), "dgx-a100-80gb", "dgx-h100", 0.25),
-         ("one stage to 4", (2, 2, 1, 8), (2, 2, 4, 8), "dgx-a100-80gb", "dgx-a100-80gb", 0.05)]
+         ("one stage to 4", (4, 2, 1, 8), (4, 2, 4, 8), "dgx-a100-80gb", "dgx-a100-80gb", 0.05)]
 
 failures = 0
 with tempfile.TemporaryDirectory() as folder:
