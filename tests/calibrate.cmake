@@ -1,4 +1,4 @@
-sgsim_test(unit calibrate DEPS sgsim_calibrate_bench)
+sgsim_test(unit calibrate DEPS sgsim_calibrate_bench sgsim_calibrate_execute)
 if(SGSIM_CALIBRATE)
   file(GLOB gpu_calibrate_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/calibrate/*.cpp)
   add_executable(gpu_calibrate ${gpu_calibrate_sources})

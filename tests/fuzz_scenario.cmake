@@ -1,8 +1,11 @@
-# The readers of scenario, cluster and sweep files (sgsim_fuzz is in fuzz.cmake).
+# The readers of hand-written and measured files (sgsim_fuzz is in fuzz.cmake).
 if(SGSIM_SIMULATOR)
-  sgsim_fuzz(scenario FOLDERS sim/core sim/graph sim/cluster sim/cost sim/plan sim/import sim/compile sim/lower sim/timeline sim/scenario DEPS sgsim_scenario)
-  if(TARGET fuzz_scenario)
+  sgsim_fuzz(scenario FOLDERS sim/core sim/graph sim/cluster sim/cost sim/plan sim/trace sim/import sim/compile sim/lower sim/timeline sim/scenario DEPS sgsim_scenario)
+  sgsim_fuzz(profile FOLDERS sim/core sim/graph sim/cluster sim/cost DEPS sgsim_cost)
+  sgsim_fuzz(records FOLDERS sim/core sim/graph sim/cluster sim/cost sim/plan sim/trace sim/import sim/compile sim/lower sim/timeline sim/scenario sim/check DEPS sgsim_check)
+  if(SGSIM_FUZZ)
     target_link_libraries(fuzz_scenario PRIVATE sqlite3)
-    target_compile_definitions(fuzz_scenario PRIVATE SGSIM_SOURCE_DATA="${PROJECT_SOURCE_DIR}/scenarios")
+    target_link_libraries(fuzz_records PRIVATE sqlite3)
+    target_compile_definitions(fuzz_objects_sim_scenario PRIVATE SGSIM_SOURCE_DATA="${PROJECT_SOURCE_DIR}/scenarios")
   endif()
 endif()

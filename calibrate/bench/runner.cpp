@@ -189,6 +189,7 @@ RunReport run_points(const std::vector<Key>& points, const std::map<std::string,
   std::vector<GpuState> states;
   const double begin = seams.clock();
   int failed_in_a_row = 0;
+  std::vector<Key> measured;  // in this run
   constexpr int kMachineIsGone = 3;
   std::vector<const Key*> todo;
   for (const Key& key : points) {
@@ -219,12 +220,17 @@ RunReport run_points(const std::vector<Key>& points, const std::map<std::string,
       }
       seams.writer.write(m);
       ++report.measured;
+      measured.push_back(key);
       failed_in_a_row = 0;
       last += fmt::format(": {:.2f} us +- {:.2f}", m.time.median * 1e6, m.time.spread * 1e6);
     } catch (const Waived& waived) {
       fail(Missing::waived, waived.reason);
     } catch (const Runner::WrongResult& wrong) {
       fail(Missing::failed, wrong.reason);
+    } catch (const ActivitiesHeld& held) {
+      // That tool was there from the beginning: launches measured before the first records were asked for are not this machine's.
+      for (const Key& m : measured) seams.writer.write(NotMeasured{.key = m, .why = Missing::failed, .reason = std::string("measured beside another tool: ") + held.what()});
+      throw;
     } catch (const EnvironmentError& error) {
       fail(Missing::failed, error.what());
       if (++failed_in_a_row >= kMachineIsGone) throw;

@@ -54,7 +54,7 @@ std::vector<Key> launch_sweep() {
     points.push_back({.group = "launch", .labels = {{"what", what}}, .sizes = std::move(sizes)});
   };
   for (const char* what : {"kernel_enqueue", "kernel_latency", "stream_of_kernels", "stream_synchronize", "event_record", "event_synchronize",
-                           "event_wait_across_streams", "first_launch", "jit_ptx", "stream_of_work", "graph_of_work"}) {
+                           "event_wait_across_streams", "first_launch", "jit_ptx", "stream_of_work", "graph_of_work", "library_enqueue", "collective_enqueue"}) {
     add(what);
   }
   for (const std::int64_t nodes : {1, 4, 16, 64, 256, 1024, 4096}) {

@@ -65,6 +65,12 @@ std::vector<Key> memory_sweep() {
       }
     }
   }
+  // Without a pause: what the power limit does to kernels that move bytes.
+  for (const Kernel& kernel : kernels()) {
+    const std::string op = kernel.op;
+    if (op != "add" && op != "rms_norm" && op != "adam" && op != "cast_to_bfloat16") continue;
+    for (const std::int64_t bytes : {1ll << 28, 1ll << 30}) points.push_back(point(kernel, kernel.columns.front(), bytes, "sustained"));
+  }
   return points;
 }
 

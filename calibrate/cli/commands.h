@@ -27,6 +27,13 @@ struct FitFlags {
   std::string out = "profile.json";
   std::string base, name;
   std::vector<std::string> hosts;   // files of calibrate/pytorch_overhead.py
+  bool native = false;              // launch costs of a native program
+};
+struct ExecuteFlags {
+  std::vector<std::string> programs;
+  std::string out;                  // of one program; empty: NAME.measured.json.gz beside NAME.program.json[.gz]
+  double seconds = 1.0;             // of steps that count, for each program
+  std::string command;              // the command line, for the record
 };
 struct CompareFlags {
   std::string a, b;                 // each a profile or a samples file
@@ -37,6 +44,7 @@ struct CompareFlags {
 int list_command(const Selection& selection);
 int run_command(const RunFlags& flags);
 int fit_command(const FitFlags& flags);
+int execute_command(const ExecuteFlags& flags);
 int compare_command(const CompareFlags& flags);
 
 /// "dir/profile.samples.jsonl" for "dir/profile.json".

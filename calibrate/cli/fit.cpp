@@ -26,7 +26,7 @@ int fit_command(const FitFlags& flags) {
     for (const auto& [key, m] : more.missing) all.add(m);
     files += (files.empty() ? "" : ", ") + file.substr(file.rfind('/') + 1);
   }
-  FitOptions options{.name = flags.name, .base = std::nullopt, .samples_file = files, .host_files = {flags.hosts.begin(), flags.hosts.end()}};
+  FitOptions options{.name = flags.name, .base = std::nullopt, .samples_file = files, .host_files = {flags.hosts.begin(), flags.hosts.end()}, .native = flags.native};
   if (!flags.base.empty()) options.base = cost::load_profile(flags.base);
   const cost::Profile profile = fit_profile(all, options);
   cost::save_profile(profile, flags.out);

@@ -47,7 +47,9 @@ int main(int argc, char** argv) {
   RunFlags run;
   FitFlags fit;
   CompareFlags compare;
+  ExecuteFlags execute;
   for (int i = 0; i < argc; ++i) run.command += (i == 0 ? "" : " ") + std::string(i == 0 ? "sgsim-calibrate" : argv[i]);
+  execute.command = run.command;
 
   CLI::App* list = app.add_subcommand("list", "Say what would be measured");
   add_selection(*list, selection);
@@ -59,14 +61,20 @@ int main(int argc, char** argv) {
   CLI::App* refit = app.add_subcommand("fit", "Make the profile from samples again; needs no GPU");
   refit->add_option("samples", fit.samples, "Samples files; later ones add to and replace earlier ones")->required();
   add_profile(*refit, fit.out, fit.base, fit.name, fit.hosts);
+  refit->add_flag("--native", fit.native, "Host costs of a native program (sgsim validate), from the launch group, instead of a framework's");
   CLI::App* versus = app.add_subcommand("compare", "Compare two: each a profile or a samples file (held-out samples show the fit's errors)");
   versus->add_option("a", compare.a, "Profile or samples")->required();
   versus->add_option("b", compare.b, "Profile or samples")->required();
   versus->add_flag("--worst", compare.worst, "Print the points that differ most");
+  CLI::App* executing = app.add_subcommand("execute", "Run programs that `sgsim validate --write-program` wrote, and keep what was measured (docs/validate.md)");
+  executing->add_option("programs", execute.programs, "Program files")->required();
+  executing->add_option("-o,--out", execute.out, "Measured file (default: NAME.measured.json.gz beside NAME.program.json)");
+  executing->add_option("--seconds", execute.seconds, "Of steps that count, for each program")->check(CLI::PositiveNumber)->capture_default_str();
 
   CLI11_PARSE(app, argc, argv);
   if (*list) return guarded([&] { return list_command(selection); });
   if (*measure) return guarded([&] { return run_command(run); });
+  if (*executing) return guarded([&] { return execute_command(execute); });
   if (*refit) return guarded([&] { return fit_command(fit); });
   return guarded([&] { return compare_command(compare); });
 }

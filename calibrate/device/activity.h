@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/error.h"
+
 namespace sgsim::calibrate {
 
 enum class ActivityKind : std::uint8_t { kernel, copy, fill };
@@ -36,6 +38,12 @@ struct ActivityBatch {
   std::vector<Activity> activities;
   std::vector<Mark> marks;
   std::uint64_t dropped = 0;  // records that CUPTI says it lost
+};
+
+/// Another tool holds the source of activity records: it also falsifies what is measured without them.
+class ActivitiesHeld : public EnvironmentError {
+ public:
+  using EnvironmentError::EnvironmentError;
 };
 
 /// Where activity records come from: CUPTI, or a fake in tests.

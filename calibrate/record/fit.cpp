@@ -133,6 +133,7 @@ cost::Profile fit_profile(const Samples& samples, const FitOptions& options) {
   fit_sustained(p, samples, kMeasured);
   fit_interference(p, samples, kMeasured);
   fit_host(p, options.host_files);
+  if (options.native) native_launches(p);
   drop_unused_sources(p);
   return cost::profile_from_text(cost::to_text(p), p.name);  // rounded and checked as the file will be
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "calibrate/record/fit.h"
+#include "sim/core/error.h"
 #include "calibrate/record/key_work.h"
 #include "calibrate/stats/fit.h"
 #include "sim/cost/make/fits.h"
@@ -139,9 +140,28 @@ void fit_launches(cost::Profile& p, const Samples& samples, const std::string& s
       set(name + "_per_node", cost->slope);
     }
   }
-  for (const char* what : {"kernel_enqueue", "stream_of_kernels", "stream_synchronize", "event_record", "event_synchronize", "event_wait_across_streams", "first_launch", "jit_ptx"}) {
+  for (const char* what : {"kernel_enqueue", "library_enqueue", "collective_enqueue", "stream_of_kernels", "stream_synchronize", "event_record", "event_synchronize", "event_wait_across_streams", "first_launch", "jit_ptx"}) {
     if (const Measurement* m = find(samples, what)) set(std::string("host.") + what, m->time.median);
   }
+}
+
+void native_launches(cost::Profile& p) {
+  const auto time = [&](const std::string& name) {
+    const auto found = p.times.find(name);
+    if (found == p.times.end()) throw InputError({.file = "--native", .where = "$.times." + name, .found = "nothing", .expected = "a measured time", .hint = "measure the launch group on two GPUs: sgsim-calibrate run --only launch"});
+    return found->second;
+  };
+  const auto kernel = time("host.kernel_enqueue"), library = time("host.library_enqueue"), collective = time("host.collective_enqueue"), graph = time("graph.enqueue_fixed");
+  const cost::Sourced<Seconds> nothing{Seconds(), kernel.source};
+  for (const char* mode : {"eager", "compiled", "cuda_graph"}) {
+    const std::string prefix = std::string("launch.") + mode + ".";
+    const bool in_graph = mode == std::string("cuda_graph");
+    p.times[prefix + "host_per_kernel"] = in_graph ? nothing : kernel;
+    p.times[prefix + "host_per_collective"] = in_graph ? nothing : collective;
+    p.times[prefix + "host_per_graph"] = in_graph ? graph : nothing;
+    for (const char* none : {"host_per_operator", "host_per_step", "host_backward_extra"}) p.times[prefix + none] = nothing;
+  }
+  p.times["launch.compiled.host_per_operator"] = {std::max(Seconds(), library.value - kernel.value), library.source};
 }
 
 void fit_sustained(cost::Profile& p, const Samples& samples, const std::string& source) {

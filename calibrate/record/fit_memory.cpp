@@ -29,7 +29,7 @@ std::optional<double> at(const Series& series, double bytes) {
 void fit_bandwidth_curves(cost::Profile& p, const Samples& samples, const std::string& source) {
   std::map<graph::MemoryKind, std::map<std::pair<std::string, std::int64_t>, Series>> measured;
   for (const auto& [key, m] : samples.measured) {
-    if (key.group != "memory" || is_held_out(key)) continue;
+    if (key.group != "memory" || is_held_out(key) || key.is("set", "sustained")) continue;
     const auto work = std::get<graph::MemoryBound>(*work_of(key, bytes_moved(m)));
     measured[work.kind][{key.label("op"), key.size("columns")}][(work.read + work.written).value()] = m.time.median;
   }

@@ -63,6 +63,7 @@ class Check {
     if (std::accumulate(count.begin(), count.end(), std::int64_t{0}) != c_.layers) wrong("the chunks hold another number of layers than {}", c_.layers);
     for (const int n : count) {
       if (n < 1) return wrong("a chunk without a layer");
+      if (c_.recompute_layers > n) return wrong("{} layers recomputed in a chunk of {}", c_.recompute_layers, n);
     }
   }
 
@@ -81,9 +82,15 @@ class Check {
       evenly(static_cast<std::int64_t>(c_.dp) * c_.cp, c_.ep, "replicas");
     }
     if (c_.sharding == "zero2" && c_.pp > 1) wrong("ZeRO-2 in a pipeline");
+    if (c_.cp > 1) evenly(c_.sequence, 2LL * c_.cp, "tokens in two chunks a rank");
+    if (c_.cp > 1 && c_.experts > 0) wrong("context parallel with experts");
+    if (c_.sharding == "hybrid" && c_.shard_group > 0) evenly(c_.shard_group, c_.ep, "ranks of a shard group");
+    if (c_.recompute_layers > 0 && !c_.recomputes) wrong("{} layers recomputed without recomputation", c_.recompute_layers);
+    if (c_.offload_activations && (c_.pp > 1 || c_.recomputes)) wrong("activations offloaded in a pipeline or beside recomputation");
   }
 
-  using Pass = std::tuple<bool, int, std::int64_t>;  // forward, chunk of the model, micro-batch
+  enum Kind : int { kForward, kBackward, kWeights };   // zb_h1: kBackward is the input gradients alone
+  using Pass = std::tuple<int, int, std::int64_t>;      // kind, chunk of the model, micro-batch
 
   /// Passes of a stage: how many run ahead is what tells the schedules apart.
   std::vector<Pass> order(int stage, std::int64_t m) const {
@@ -93,13 +100,13 @@ class Check {
     for (std::int64_t start = 0; start < m; start += group) {
       for (int chunk = 0; chunk < v; ++chunk) {
         for (std::int64_t b = start; b < std::min(start + group, m); ++b) {
-          forward.emplace_back(true, chunk * c_.pp + stage, b);
-          backward.emplace_back(false, (v - 1 - chunk) * c_.pp + stage, b);
+          forward.emplace_back(kForward, chunk * c_.pp + stage, b);
+          backward.emplace_back(kBackward, (v - 1 - chunk) * c_.pp + stage, b);
         }
       }
     }
     std::size_t ahead = forward.size();
-    if (c_.schedule == "1f1b") ahead = std::min<std::size_t>(ahead, static_cast<std::size_t>(c_.pp - stage - 1));
+    if (c_.schedule == "1f1b" || c_.schedule == "zb_h1") ahead = std::min<std::size_t>(ahead, static_cast<std::size_t>(c_.pp - stage - 1));
     if (v > 1 && m > c_.pp) ahead = std::min<std::size_t>(ahead, static_cast<std::size_t>(2 * (c_.pp - stage - 1) + (v - 1) * c_.pp));
     std::vector<Pass> all(forward.begin(), forward.begin() + static_cast<std::ptrdiff_t>(ahead));
     std::size_t done = 0;
@@ -108,12 +115,40 @@ class Check {
       all.push_back(backward[done++]);
     }
     all.insert(all.end(), backward.begin() + static_cast<std::ptrdiff_t>(done), backward.end());
+    return c_.schedule == "zb_h1" ? with_weights(all, stage) : all;
+  }
+
+  /// Weight gradients as soon as `stage` younger micro-batches have their input gradients, the rest at the end.
+  static std::vector<Pass> with_weights(const std::vector<Pass>& passes, int stage) {
+    std::vector<Pass> all;
+    std::deque<Pass> owed;
+    for (const Pass& pass : passes) {
+      all.push_back(pass);
+      if (std::get<0>(pass) != kBackward) continue;
+      owed.emplace_back(kWeights, std::get<1>(pass), std::get<2>(pass));
+      if (static_cast<int>(owed.size()) > stage) {
+        all.push_back(owed.front());
+        owed.pop_front();
+      }
+    }
+    all.insert(all.end(), owed.begin(), owed.end());
     return all;
+  }
+
+  /// ZB-H1 may hold no more than 1F1B's first stage: pp micro-batches whose weight gradients are still to come.
+  void in_flight(const std::vector<Pass>& passes) {
+    int live = 0;
+    for (const Pass& pass : passes) {
+      live += std::get<0>(pass) == kForward ? 1 : std::get<0>(pass) == kWeights ? -1 : 0;
+      if (live > c_.pp) return wrong("{} micro-batches in flight on {} stages", live, c_.pp);
+    }
+    if (live != 0) wrong("{} micro-batches without weight gradients", live);
   }
 
   /// Runs the schedule as a token game: a pass needs its neighbour's; everything must come to its end.
   void pipeline() {
-    if (c_.schedule != "gpipe" && c_.schedule != "1f1b" && c_.schedule != "interleaved") return;
+    if (c_.schedule != "gpipe" && c_.schedule != "1f1b" && c_.schedule != "interleaved" && c_.schedule != "zb_h1") return wrong("an unknown schedule, {}", c_.schedule);
+    if (c_.schedule == "zb_h1" && c_.recomputes) return wrong("split backward passes with recomputation");
     if ((c_.virtual_stages > 1) != (c_.schedule == "interleaved")) return wrong("{} with {} chunks a stage", c_.schedule, c_.virtual_stages);
     const std::int64_t rounds = rounds_;
     if (c_.virtual_stages > 1 && rounds % c_.pp != 0) return wrong("{} micro-batches do not fill groups of {}", rounds, c_.pp);
@@ -122,6 +157,7 @@ class Check {
     std::vector<std::deque<Pass>> waiting;
     for (int s = 0; s < c_.pp; ++s) {
       const auto passes = order(s, m);
+      if (c_.schedule == "zb_h1") in_flight(passes);
       waiting.emplace_back(passes.begin(), passes.end());
     }
     std::set<Pass> done;
@@ -129,8 +165,10 @@ class Check {
       moved = false;
       for (auto& stage : waiting) {
         while (!stage.empty()) {
-          const auto& [forward, chunk, b] = stage.front();
-          const bool ready = forward ? chunk == 0 || done.count({true, chunk - 1, b}) > 0 : done.count({true, chunk, b}) > 0 && (chunk == last || done.count({false, chunk + 1, b}) > 0);
+          const auto& [kind, chunk, b] = stage.front();
+          const bool ready = kind == kForward   ? chunk == 0 || done.count({kForward, chunk - 1, b}) > 0
+                             : kind == kWeights ? done.count({kBackward, chunk, b}) > 0
+                                                : done.count({kForward, chunk, b}) > 0 && (chunk == last || done.count({kBackward, chunk + 1, b}) > 0);
           if (!ready) break;
           done.insert(stage.front());
           stage.pop_front();
@@ -151,7 +189,7 @@ class Check {
     if (c_.sharding == "zero1" || c_.sharding == "zero2") divided = replicas;
     if (c_.sharding == "fsdp") divided = whole = replicas;
     if (c_.sharding == "hybrid") divided = whole = c_.shard_group;
-    const double least = here * (c_.bytes_parameter / whole + c_.bytes_optimizer / divided);
+    const double least = here * (c_.bytes_parameter / whole + (c_.offload_optimizer ? 0.0 : c_.bytes_optimizer) / divided);
     if (c_.memory < least) wrong("{:.4g} bytes claimed, but parameters and optimizer state alone take {:.4g}", c_.memory, least);
     if (c_.gpu_memory > 0.0 && c_.memory > c_.gpu_memory) wrong("{:.4g} bytes on a GPU of {:.4g}", c_.memory, c_.gpu_memory);
     const double fastest = c_.flops_a_sample * static_cast<double>(c_.global_batch) / (c_.gpus * c_.gpu_flops);

@@ -19,12 +19,15 @@ struct Claim {
   // plan
   int dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
   std::string sharding;                 // ddp, zero1, zero2, fsdp, hybrid
-  std::string schedule;                 // gpipe, 1f1b, interleaved, ...
+  std::string schedule;                 // gpipe, 1f1b, interleaved, zb_h1
   int shard_group = 0;                  // hybrid: ranks of one copy
   int virtual_stages = 1;
   bool sequence_parallel = false;
   std::int64_t micro_batch = 1, global_batch = 1;
   std::vector<int> stage_layers;        // of each chunk in order; empty: even
+  int recompute_layers = 0;             // of each chunk; 0: all or none
+  bool recomputes = false;
+  bool offload_optimizer = false, offload_activations = false;
   double bytes_parameter = 4.0, bytes_optimizer = 8.0;  // an element: as the kernels keep it; moments and master copy
   // result
   double step_time = 0.0;               // s

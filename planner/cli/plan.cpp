@@ -3,7 +3,6 @@
 #include <atomic>
 #include <csignal>
 #include <memory>
-#include <sstream>
 #include <thread>
 
 #include "planner/cli/engines.h"
@@ -30,7 +29,7 @@ struct Flags {
   std::vector<int> nodes;
   std::string price, mtbf, checkpoint, restart;
   std::size_t rerank = 0;
-  bool placement = false;
+  bool placement = false, what_if = false;
   int split = 0;
   std::string out;
 };
@@ -71,20 +70,16 @@ Seconds duration(const std::string& flag, const std::string& text) {
   }
 }
 
-/// "2.1 USD/h": of one GPU.
 double price_of(const std::string& text) {
-  std::istringstream in(text);
-  double value = 0.0;
-  std::string unit;
-  if (!(in >> value >> unit) || value <= 0.0 || !unit.ends_with("/h") || unit.size() < 3 || in >> unit) {
-    throw InputError({.file = "--price", .where = "", .found = "\"" + text + "\"", .expected = "an amount, a currency and \"/h\", of one GPU", .hint = "e.g. --price \"2.1 USD/h\""});
-  }
-  return value;
+  const auto price = scenario::parse_price(text);
+  if (!price) throw InputError({.file = "--price", .where = "", .found = "\"" + text + "\"", .expected = "an amount, a currency and \"/h\", of one GPU", .hint = "e.g. --price \"2.1 USD/h\""});
+  return price->first;
 }
 
-search::SearchOptions options_of(const Flags& flags) {
+search::SearchOptions options_of(const Flags& flags, const scenario::Economics& stated) {
   search::SearchOptions options;
   options.objective = objective_of(flags.objective);
+  options.economics = {.price = stated.price, .gpu_mtbf = stated.gpu_mtbf, .checkpoint = stated.checkpoint, .restart = stated.restart};
   if (!flags.price.empty()) options.economics.price = price_of(flags.price);
   if (!flags.mtbf.empty()) options.economics.gpu_mtbf = duration("--gpu-mtbf", flags.mtbf);
   if (!flags.checkpoint.empty()) options.economics.checkpoint = duration("--checkpoint", flags.checkpoint);
@@ -94,8 +89,8 @@ search::SearchOptions options_of(const Flags& flags) {
   const auto need = [&](bool there, const char* expected) {
     if (!there) throw InputError({.file = "--objective " + flags.objective, .where = "", .found = "nothing to compute it from", .expected = expected, .hint = "No price or failure rate is assumed"});
   };
-  if (options.objective == search::Objective::cost) need(options.economics.price.has_value(), "--price, of one GPU and hour");
-  if (options.objective == search::Objective::goodput) need(search::useful_share(options.economics, 1).has_value(), "--gpu-mtbf, --checkpoint and --restart");
+  if (options.objective == search::Objective::cost) need(options.economics.price.has_value(), "economics.price in the scenario, or --price, of one GPU and hour");
+  if (options.objective == search::Objective::goodput) need(search::useful_share(options.economics, 1).has_value(), "economics.gpu_mtbf, .checkpoint and .restart in the scenario, or --gpu-mtbf, --checkpoint and --restart");
   return options;
 }
 
@@ -112,7 +107,7 @@ ExitCode plan(const Flags& flags) {
   const scenario::Scenario s = flags.scenario.read();
   scenario::InputCache cache;
   const scenario::Inputs inputs = cache.load(s);
-  search::SearchOptions options = options_of(flags);
+  search::SearchOptions options = options_of(flags, s.economics);
   if (flags.split > 0) {
     fmt::print("{}", search::split_text(s, inputs, flags.split));
     return ExitCode::good;
@@ -129,7 +124,10 @@ ExitCode plan(const Flags& flags) {
   const search::SearchResult result = search::search(problem, axes, options);
   bar.finish();
   const std::size_t accepted = check_claims(s, inputs, result, flags.top);
-  const search::ReportInput report{.scenario = s, .result = result, .options = options, .top = flags.top, .reference = reference_times(problem, result, flags.rerank)};
+  std::vector<search::WhatIf> what_if;
+  if (flags.what_if && !result.ranked.empty()) what_if = search::what_if(problem, axes, options, result.ranked.front().candidate);
+  if (flags.what_if) bar.finish();
+  const search::ReportInput report{.scenario = s, .result = result, .options = options, .top = flags.top, .tokens_a_sample = inputs.shape.sequence, .what_if = std::move(what_if), .reference = reference_times(problem, result, flags.rerank)};
   fmt::print("{}", flags.json ? search::json_report(report) : search::text_report(report));
   if (!flags.json) fmt::print("\n{} printed plans accepted by the independent checker\n", accepted);
   if (flags.placement && !flags.json && !result.ranked.empty()) fmt::print("{}", placement_text(problem, result.ranked.front().candidate));
@@ -155,6 +153,7 @@ void add_plan(CLI::App& app, Action& chosen) {
   command->add_option("--restart", flags->restart, "From a failure to training again, e.g. \"600 s\"")->type_name("TIME");
   command->add_option("--rerank", flags->rerank, "Simulate the first N with the simgrid engine too (links shared max-min)")->type_name("N");
   command->add_flag("--placement", flags->placement, "Say what other orders of ranks on GPUs would cost the best plan");
+  command->add_flag("--what-if", flags->what_if, "Search again with more memory, fewer nodes and a slower fabric");
   command->add_option("--split", flags->split, "Instead of a search: cut the model's graph into N pipeline stages, and into FSDP units")->type_name("N")->check(CLI::Range(1, 1024));
   command->add_option("--export", flags->out, "Write the best plan for torchtitan, Megatron-LM, DeepSpeed and FSDP2 to this folder")->type_name("DIR");
   command->callback([flags, &chosen] { chosen = [flags] { return plan(*flags); }; });

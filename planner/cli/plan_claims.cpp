@@ -36,6 +36,10 @@ checker::Claim claim_of(const scenario::Scenario& s, const scenario::Inputs& inp
   c.micro_batch = p.micro_batch;
   c.global_batch = p.global_batch;
   c.stage_layers = p.stage_layers;
+  c.recompute_layers = p.recompute_layers;
+  c.recomputes = p.recompute != plan::Recompute::none;
+  c.offload_optimizer = p.offload.optimizer;
+  c.offload_activations = p.offload.activations;
   c.bytes_parameter = graph::size_of(s.training.autocast ? s.training.parameter_dtype : s.training.compute_dtype);
   c.bytes_optimizer = s.training.optimizer == lower::Optimizer::adamw ? 2.0 * graph::size_of(s.training.parameter_dtype) : 0.0;
   c.step_time = found.figures().step_time.value();

@@ -16,11 +16,13 @@ namespace sgsim::cli {
 namespace {
 
 struct Flags {
-  std::string path, trace, captured_machine, machine;
-  int captured_dp = 0, captured_tp = 1, dp = 0, tp = 0;
+  std::string path, trace, captured_machine, machine, boundary;
+  replay::Sizes captured{.dp = 0, .tp = 0, .pp = 0, .micro_batches = 0}, wanted{.dp = 0, .tp = 0, .pp = 0, .micro_batches = 0};  // 0: not given
   double limit = -1.0;
   bool report = false;
 };
+
+constexpr int kMostRanks = 100'000;
 
 struct OwnMachine {
   cluster::Cluster cluster;
@@ -52,28 +54,44 @@ ExitCode replay_as_captured(const Flags& flags, const RecoveredRun& run) {
   return flags.limit >= 0.0 && result.worst_error * 100.0 > flags.limit ? ExitCode::check_failed : ExitCode::good;
 }
 
+/// Captured sizes: as given, else as the file says, else 1, and dp from the ranks of the file. Wanted: as given, else as captured.
+std::pair<replay::Sizes, replay::Sizes> sizes_of(const Flags& flags, const trace::ImportedRun& run) {
+  const replay::Sizes file = replay::sizes_in(run).value_or(replay::Sizes{.dp = 0, .tp = 1, .pp = 1, .micro_batches = 1});
+  const auto pick = [](int given, int otherwise) { return given != 0 ? given : otherwise; };
+  const auto all = [&](const replay::Sizes& given, const replay::Sizes& otherwise) {
+    return replay::Sizes{.dp = pick(given.dp, otherwise.dp), .tp = pick(given.tp, otherwise.tp), .pp = pick(given.pp, otherwise.pp), .micro_batches = pick(given.micro_batches, otherwise.micro_batches)};
+  };
+  replay::Sizes captured = all(flags.captured, file);
+  if (captured.dp == 0) captured.dp = std::max(1, static_cast<int>(run.ranks.front().world_size) / std::max(1, captured.tp * captured.pp));
+  return {captured, all(flags.wanted, captured)};
+}
+
 ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
-  const int world = static_cast<int>(run.run.ranks.front().world_size);
-  const replay::Sizes captured{.dp = flags.captured_dp > 0 ? flags.captured_dp : std::max(1, world / std::max(1, flags.captured_tp)), .tp = flags.captured_tp};
-  const replay::Sizes wanted{.dp = flags.dp > 0 ? flags.dp : captured.dp, .tp = flags.tp > 0 ? flags.tp : captured.tp};
+  const auto [captured, wanted] = sizes_of(flags, run.run);
   if (flags.captured_machine.empty()) {
     throw InputError({.file = "sgsim replay", .where = "--captured-machine", .found = "nothing", .expected = "the machine of the trace", .hint = "for example --captured-machine dgx-a100-80gb"});
   }
+  for (const replay::Sizes& sizes : {captured, wanted}) {
+    if (std::int64_t{sizes.dp} * sizes.tp * sizes.pp > kMostRanks) {
+      throw InputError({.file = "sgsim replay", .where = "", .found = fmt::format("dp {} x tp {} x pp {}", sizes.dp, sizes.tp, sizes.pp), .expected = fmt::format("at most {} ranks", kMostRanks), .hint = ""});
+    }
+  }
   const OwnMachine from = machine_of(flags.captured_machine, captured.ranks());
   const OwnMachine to = machine_of(flags.machine.empty() ? flags.captured_machine : flags.machine, wanted.ranks());
-  replay::Rescaled rescaled = replay::rescale(run.run, run.matching, run.dependencies.front(),
-                                              {.captured = captured, .wanted = wanted, .from = {from.cluster, from.profile}, .to = {to.cluster, to.profile}});
+  replay::Rescale request{.captured = captured, .wanted = wanted, .from = {from.cluster, from.profile}, .to = {to.cluster, to.profile}};
+  if (!flags.boundary.empty()) request.boundary = parse_bytes(flags.boundary);
+  replay::Rescaled rescaled = replay::rescale(run.run, run.matching, run.dependencies, request);
   const engine::Folded folded = engine::fold(std::move(rescaled.workload));
   const timeline::Timeline timeline = engine::run_fast(folded, {.spans_of = {}, .all_spans = false});
-  fmt::print("dp {} x tp {} on {} GPUs of {}: {} for what the trace holds ({} of {} ranks simulated)\n", wanted.dp, wanted.tp, wanted.ranks(), to.cluster.name, to_text(timeline.step_time), folded.multiplicity.size(),
-             wanted.ranks());
+  fmt::print("dp {} x tp {} x pp {}, {} micro-batches, on {} GPUs of {}: {} for what the trace holds ({} of {} ranks simulated)\n", wanted.dp, wanted.tp, wanted.pp, wanted.micro_batches, wanted.ranks(), to.cluster.name,
+             to_text(timeline.step_time), folded.multiplicity.size(), wanted.ranks());
   fmt::print("{}", trace::report_text(rescaled.report, flags.report));
   return ExitCode::good;
 }
 
 ExitCode replay_run(const Flags& flags) {
   const RecoveredRun run = read_recovered_run(flags.path);
-  const bool other = flags.dp > 0 || flags.tp > 0 || !flags.machine.empty();
+  const bool other = flags.wanted != replay::Sizes{.dp = 0, .tp = 0, .pp = 0, .micro_batches = 0} || !flags.machine.empty();
   return other ? replay_rescaled(flags, run) : replay_as_captured(flags, run);
 }
 
@@ -85,11 +103,16 @@ void add_replay(CLI::App& app, Action& chosen) {
   command->add_option("FILE", flags->path, "Trace, or folder with the traces of one run")->required();
   command->add_option("--trace", flags->trace, "Write the simulated timeline (Perfetto; .json or .json.gz)");
   command->add_option("--limit", flags->limit, "Fail (exit code 1) when a step is off by more than this many percent");
-  command->add_option("--captured-dp", flags->captured_dp, "Data parallel size of the trace (from its ranks)");
-  command->add_option("--captured-tp", flags->captured_tp, "Tensor parallel size of the trace (1)");
+  command->add_option("--captured-dp", flags->captured.dp, "Data parallel size of the trace (from its ranks)")->check(CLI::Range(1, kMostRanks));
+  command->add_option("--captured-tp", flags->captured.tp, "Tensor parallel size of the trace (1, or as a timeline of sgsim says)")->check(CLI::Range(1, kMostRanks));
+  command->add_option("--captured-pp", flags->captured.pp, "Pipeline stages of the trace (likewise)")->check(CLI::Range(1, kMostRanks));
+  command->add_option("--captured-micro-batches", flags->captured.micro_batches, "Micro-batches of a step of the trace (likewise)")->check(CLI::Range(1, kMostRanks));
   command->add_option("--captured-machine", flags->captured_machine, "Machine of the trace, a builtin cluster's name; needed to rescale");
-  command->add_option("--dp", flags->dp, "Wanted data parallel size");
-  command->add_option("--tp", flags->tp, "Wanted tensor parallel size");
+  command->add_option("--dp", flags->wanted.dp, "Wanted data parallel size")->check(CLI::Range(1, kMostRanks));
+  command->add_option("--tp", flags->wanted.tp, "Wanted tensor parallel size")->check(CLI::Range(1, kMostRanks));
+  command->add_option("--pp", flags->wanted.pp, "Wanted pipeline stages")->check(CLI::Range(1, kMostRanks));
+  command->add_option("--micro-batches", flags->wanted.micro_batches, "Wanted micro-batches of a step")->check(CLI::Range(1, kMostRanks));
+  command->add_option("--boundary", flags->boundary, "Bytes of one micro-batch's activations between two stages, where none were captured, e.g. \"64 MiB\"");
   command->add_option("--machine", flags->machine, "Wanted machine, a builtin cluster's name");
   command->add_flag("--report", flags->report, "Print every counter");
   command->callback([flags, &chosen] { chosen = [flags] { return replay_run(*flags); }; });

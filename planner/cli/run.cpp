@@ -52,6 +52,7 @@ int run(int argc, const char* const* argv) {
   add_explain(app, chosen);
   add_sweep(app, chosen);
   add_plan(app, chosen);
+  add_validate(app, chosen);
   add_check(app, chosen);
   add_import(app, chosen);
   add_replay(app, chosen);

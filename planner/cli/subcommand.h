@@ -16,6 +16,7 @@ void add_simulate(CLI::App& app, Action& chosen);
 void add_explain(CLI::App& app, Action& chosen);
 void add_sweep(CLI::App& app, Action& chosen);
 void add_plan(CLI::App& app, Action& chosen);
+void add_validate(CLI::App& app, Action& chosen);
 void add_check(CLI::App& app, Action& chosen);
 void add_import(CLI::App& app, Action& chosen);
 void add_replay(CLI::App& app, Action& chosen);

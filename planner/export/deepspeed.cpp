@@ -32,6 +32,12 @@ Exported deepspeed(const Job& job) {
   if (p.cp > 1) out.gaps.push_back(fmt::format("context parallel {}", p.cp));
   if (p.recompute != plan::Recompute::none) out.gaps.push_back("recomputation: deepspeed.checkpointing.checkpoint around each layer in the script");
   ordered_json zero = {{"stage", stage_of(p.sharding)}, {"overlap_comm", p.buckets.overlap}};
+  if (p.offload.optimizer && stage_of(p.sharding) == 0) out.gaps.push_back("optimizer offload: DeepSpeed offloads from ZeRO stage 1 on");
+  if (p.offload.optimizer && stage_of(p.sharding) > 0) zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
+  if (p.offload.activations) out.gaps.push_back("activation offload: deepspeed.checkpointing's cpu_checkpointing offloads the inputs of recomputed layers only");
+  if (p.recompute_layers > 0) out.gaps.push_back(fmt::format("recomputation of {} layers of each stage: checkpoint those layers only in the script", p.recompute_layers));
+  if (p.schedule == plan::Schedule::zero_bubble) out.gaps.push_back("ZB-H1: DeepSpeed runs 1F1B");
+  if (p.ep > 1) out.gaps.push_back(fmt::format("expert parallel {}: deepspeed.moe.layer.MoE(ep_size={}) in the script", p.ep, p.ep));
   const auto elements = static_cast<std::int64_t>(p.buckets.bucket.value() / graph::size_of(job.training.gradient_dtype));
   if (elements > 0) zero["reduce_bucket_size"] = elements;  // elements, not bytes
   if (p.sharding == plan::Sharding::hybrid) zero["zero_hpz_partition_size"] = p.fsdp.shard_group;
@@ -42,7 +48,7 @@ Exported deepspeed(const Job& job) {
                          {"bf16", {{"enabled", job.training.compute_dtype == graph::DType::bfloat16}}},
                          {"fp16", {{"enabled", job.training.compute_dtype == graph::DType::float16}}}};
   if (job.training.clip_gradients) config["gradient_clipping"] = 1.0;
-  config["sgsim"] = {{"tensor_parallel", p.tp}, {"pipeline_parallel", p.pp}, {"data_parallel", p.dp}, {"not_expressed", out.gaps}};
+  config["sgsim"] = {{"keys_of", "DeepSpeed 0.16 and later (deepspeed/runtime/config.py, zero/config.py)"}, {"tensor_parallel", p.tp}, {"pipeline_parallel", p.pp}, {"data_parallel", p.dp}, {"not_expressed", out.gaps}};
   out.text = config.dump(2) + "\n";
   return out;
 }

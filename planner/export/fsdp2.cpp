@@ -60,6 +60,9 @@ Exported fsdp2(const Job& job) {
   if (p.sharding == plan::Sharding::zero2) out.gap("ZeRO-2: nearest is fully_shard(..., reshard_after_forward=False)");
   if (p.cp > 1) out.gap(fmt::format("context parallel {}: torch.distributed.tensor.experimental.context_parallel around the step", p.cp));
   if (p.ep > 1) out.gap(fmt::format("expert parallel {}", p.ep));
+  if (p.offload.optimizer) out.gap("optimizer offload: fully_shard's CPUOffloadPolicy() keeps the parameters in host memory too");
+  if (p.schedule == plan::Schedule::zero_bubble) out.gap("ZB-H1 with one stage a rank: PyTorch's ScheduleInterleavedZeroBubble (ZB1P) is written, which takes several");
+  out.line("# Names of PyTorch 2.8 and later.");
   out.line("import torch");
   out.line("from torch.distributed._composable.replicate import replicate");
   out.line("from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper");
@@ -72,13 +75,14 @@ Exported fsdp2(const Job& job) {
   out.line("\n\ndef apply(model, layers, column, row, norms):");
   out.line("    \"\"\"Lays the plan over the layers of this rank's pipeline stage.\"\"\"");
   tensor(p, out);
-  if (p.recompute == plan::Recompute::full) out.line("\n    for i, layer in enumerate(layers):\n        layers[i] = checkpoint_wrapper(layer)");
+  if (p.recompute == plan::Recompute::full) out.line("\n    for i, layer in enumerate(layers{}):\n        layers[i] = checkpoint_wrapper(layer)", p.recompute_layers > 0 ? fmt::format("[:{}]", p.recompute_layers) : "");
+  if (p.offload.activations) out.line("\n    # Around the forward pass: torch.autograd.graph.save_on_cpu(pin_memory=True), for all layers but the last.");
   if (p.recompute == plan::Recompute::selective) out.line("\n    # Recompute attention only: wrap each layer's attention core.\n    for layer in layers:\n        layer.attention = checkpoint_wrapper(layer.attention)");
   if (job.training.execution != compile::Execution::eager) out.line("\n    for layer in layers:\n        layer.compile()");
   data(job, sharded, out);
   out.line("    return model");
   if (p.pp > 1) {
-    const char* schedule = p.schedule == plan::Schedule::gpipe ? "ScheduleGPipe" : p.schedule == plan::Schedule::interleaved ? "ScheduleInterleaved1F1B" : "Schedule1F1B";
+    const char* schedule = p.schedule == plan::Schedule::gpipe ? "ScheduleGPipe" : p.schedule == plan::Schedule::interleaved ? "ScheduleInterleaved1F1B" : p.schedule == plan::Schedule::zero_bubble ? "ScheduleInterleavedZeroBubble" : "Schedule1F1B";
     out.line("\n\n# {} chunk{} a stage: from torch.distributed.pipelining import PipelineStage, {}", p.virtual_stages, p.virtual_stages == 1 ? "" : "s", schedule);
     out.line("# schedule = {}(stage{}, n_microbatches=MICRO_BATCHES, loss_fn=loss_fn)", schedule, p.virtual_stages > 1 ? "s" : "");
   }

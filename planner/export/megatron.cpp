@@ -45,11 +45,12 @@ void data(const Job& job, Lines& out) {
 Exported megatron(const Job& job) {
   const plan::Plan& p = job.plan;
   Lines out("#");
+  out.line("# Arguments of Megatron-LM core_v0.12 and later (megatron/training/arguments.py).");
   model(job, out);
   out.line("--micro-batch-size {}\n--global-batch-size {}", p.micro_batch, p.global_batch);
   out.line("--tensor-model-parallel-size {}\n--pipeline-model-parallel-size {}", p.tp, p.pp);
   if (p.sequence_parallel) out.line("--sequence-parallel");
-  if (p.cp > 1) out.line("--context-parallel-size {}", p.cp);
+  if (p.cp > 1) out.line("--context-parallel-size {}\n--cp-comm-type {}", p.cp, job.training.stack.context_parallel_all_gather ? "all_gather" : "p2p");
   if (p.ep > 1) out.line("--expert-model-parallel-size {}", p.ep);
   if (p.virtual_stages > 1) {
     const std::int64_t chunks = static_cast<std::int64_t>(p.pp) * p.virtual_stages;
@@ -57,9 +58,17 @@ Exported megatron(const Job& job) {
     out.line("--num-layers-per-virtual-pipeline-stage {}", (job.model.layers + chunks - 1) / chunks);
   }
   if (p.pp > 1 && p.schedule == plan::Schedule::gpipe) out.gap("GPipe: Megatron runs 1F1B");
+  if (p.schedule == plan::Schedule::zero_bubble) out.gap("ZB-H1: Megatron-LM runs 1F1B (the authors' fork, sail-sg/zero-bubble, has it)");
   data(job, out);
   if (p.recompute == plan::Recompute::selective) out.line("--recompute-activations");
-  if (p.recompute == plan::Recompute::full) out.line("--recompute-granularity full\n--recompute-method uniform\n--recompute-num-layers 1");
+  if (p.recompute == plan::Recompute::full && p.recompute_layers == 0) out.line("--recompute-granularity full\n--recompute-method uniform\n--recompute-num-layers 1");
+  if (p.recompute == plan::Recompute::full && p.recompute_layers > 0) out.line("--recompute-granularity full\n--recompute-method block\n--recompute-num-layers {}", p.recompute_layers);
+  if (p.recompute == plan::Recompute::selective && p.recompute_layers > 0) out.gap("selective recomputation in some layers only");
+  if (p.offload.optimizer) {
+    out.line("--optimizer-cpu-offload\n--optimizer-offload-fraction 1.0\n--use-precision-aware-optimizer");
+    if (p.sharding != plan::Sharding::zero1) out.gap("optimizer offload goes with the distributed optimizer (--use-distributed-optimizer)");
+  }
+  if (p.offload.activations) out.gap("activation offload: TransformerConfig.cpu_offloading with cpu_offloading_num_layers, which pretrain scripts have no argument for");
   if (job.training.compute_dtype == graph::DType::bfloat16) out.line("--bf16");
   if (job.training.compute_dtype == graph::DType::float16) out.line("--fp16");
   if (job.training.clip_gradients) out.line("--clip-grad 1.0");

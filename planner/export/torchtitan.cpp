@@ -1,9 +1,19 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "planner/export/export.h"
 #include "planner/export/lines.h"
 
 namespace sgsim::exporting {
+namespace {
+
+std::int64_t stage_layers(const Job& job) { return std::max<std::int64_t>(1, job.model.layers / (job.plan.pp * job.plan.virtual_stages)); }
+
+/// Of so many layers one is recomputed.
+std::int64_t every(const Job& job) { return std::max<std::int64_t>(1, stage_layers(job) / std::max(1, job.plan.recompute_layers)); }
+
+}  // namespace
 
 Exported torchtitan(const Job& job) {
   const plan::Plan& p = job.plan;
@@ -14,18 +24,26 @@ Exported torchtitan(const Job& job) {
   if (p.tp > 1 && !p.sequence_parallel) out.gap("torchtitan's tensor parallel always has sequence parallel");
   if (sharded && p.fsdp.layers_per_unit != 1) out.gap(fmt::format("units of {} layers: torchtitan wraps each layer", p.fsdp.layers_per_unit));
   if (!sharded && p.dp > 1) out.gap(fmt::format("gradient buckets of {:.0f} MiB: torchtitan uses replicate()'s own (100 MB)", p.buckets.bucket.value() / 1048576.0));
+  if (job.training.gradient_dtype != graph::DType::float32) out.gap(fmt::format("gradients reduced in {}: torchtitan takes float32 only", graph::to_text(job.training.gradient_dtype)));
+  if (p.offload.optimizer) out.gap("optimizer offload: training.enable_cpu_offload moves parameters and gradients too, and is left off");
+  if (p.offload.activations) out.gap("activation offload");
+  if (p.recompute_layers > 0) out.gap(fmt::format("{} of {} layers of each stage recomputed: written as every {}th, spread over the stage", p.recompute_layers, stage_layers(job), every(job)));
+  if (p.schedule == plan::Schedule::zero_bubble) out.gap("ZB-H1 with one stage a rank: torchtitan has PyTorch's InterleavedZeroBubble (ZB1P) with two or more; written as 1F1B");
+  out.line("# Keys of torchtitan v0.1 and v0.2 (torchtitan/config/job_config.py); later versions take their configuration in Python.");
   out.line("[training]");
   out.line("local_batch_size = {}", p.pp > 1 ? p.global_batch / p.dp : p.micro_batch);
   out.line("global_batch_size = {}", p.global_batch);
   if (job.model.sequence > 0) out.line("seq_len = {}", job.model.sequence);
   out.line("mixed_precision_param = \"{}\"", graph::to_text(job.training.compute_dtype));
-  out.line("mixed_precision_reduce = \"{}\"", graph::to_text(job.training.gradient_dtype));
+  out.line("mixed_precision_reduce = \"float32\"");
   out.line("\n[parallelism]");
   out.line("data_parallel_replicate_degree = {}", p.dp / shard);
   out.line("data_parallel_shard_degree = {}", shard);
   if (sharded) out.line("fsdp_reshard_after_forward = \"{}\"", p.fsdp.reshard_after_forward ? "always" : "never");
   out.line("tensor_parallel_degree = {}", p.tp);
   out.line("context_parallel_degree = {}", p.cp);
+  if (p.cp > 1 && job.training.stack.context_parallel_all_gather) out.line("context_parallel_rotate_method = \"allgather\"");
+  if (p.cp > 1 && !job.training.stack.context_parallel_all_gather) out.line("context_parallel_rotate_method = \"alltoall\"");
   out.line("expert_parallel_degree = {}", p.ep);
   out.line("pipeline_parallel_degree = {}", p.pp);
   if (p.pp > 1) {
@@ -35,8 +53,9 @@ Exported torchtitan(const Job& job) {
     if (p.virtual_stages > 1) out.line("pipeline_parallel_layers_per_stage = {}", (job.model.layers + p.pp * p.virtual_stages - 1) / (p.pp * p.virtual_stages));
   }
   out.line("\n[activation_checkpoint]");
-  out.line("mode = \"{}\"", recompute_word(p.recompute));
-  if (p.recompute == plan::Recompute::selective) out.line("selective_ac_option = \"op\"");
+  out.line("mode = \"{}\"", p.recompute_layers > 0 ? "selective" : recompute_word(p.recompute));
+  if (p.recompute_layers > 0) out.line("selective_ac_option = \"{}\"", every(job));
+  if (p.recompute == plan::Recompute::selective && p.recompute_layers == 0) out.line("selective_ac_option = \"op\"");
   out.line("\n[compile]");
   out.line("enable = {}", job.training.execution == compile::Execution::eager ? "false" : "true");
   return out.finish("torchtitan.toml");

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
+#include "sim/lower/segments.h"
 #include "sim/plan/legality.h"
 
 namespace sgsim::search {
@@ -28,8 +30,8 @@ std::vector<int> divisors(std::int64_t n, std::int64_t most) {
 
 class Enumerator {
  public:
-  Enumerator(const Axes& axes, const plan::ModelShape& model, const cluster::Cluster& cluster, const Plan& base)
-      : axes_(axes), model_(model), cluster_(cluster), base_(base) {}
+  Enumerator(const Axes& axes, const plan::ModelShape& model, const cluster::Cluster& cluster, const Plan& base, const graph::OperatorGraph* graph)
+      : axes_(axes), model_(model), cluster_(cluster), base_(base), graph_(graph) {}
 
   Space run() {
     for (const int nodes : axes_.nodes) {
@@ -49,7 +51,7 @@ class Enumerator {
  private:
   // Layouts beneath one choice of sizes, for counting what is cut there.
   [[nodiscard]] std::uint64_t below_sizes(int tp, int pp) const {
-    return schedules(pp).size() * axes_.recompute.size() * axes_.micro_batch.size() * (tp > 1 ? 2 : 1);
+    return schedules(pp).size() * recomputes().size() * axes_.micro_batch.size() * (tp > 1 ? 2 : 1);
   }
   [[nodiscard]] std::vector<std::pair<Schedule, int>> schedules(int pp) const {
     std::vector<std::pair<Schedule, int>> found;
@@ -64,15 +66,28 @@ class Enumerator {
     return found;
   }
 
+  [[nodiscard]] std::vector<std::pair<plan::Recompute, int>> recomputes() const {
+    std::vector<std::pair<plan::Recompute, int>> found;
+    for (const plan::Recompute r : axes_.recompute) found.emplace_back(r, 0);
+    if (axes_.some_recomputed) found.emplace_back(plan::Recompute::full, 1);
+    return found;
+  }
+
   void reject(const std::string& rule, std::uint64_t plans, const std::string& why) {
     Rejection& r = space_.rejections[rule];
     r.plans += plans;
     space_.considered += plans;
     if (r.example.empty()) r.example = why;
   }
+  const std::vector<plan::Violation>& graph_rules(const Plan& p) {
+    const auto [found, is_new] = graph_rules_.try_emplace(p.cp);
+    if (is_new) found->second = lower::graph_violations(*graph_, p);
+    return found->second;
+  }
   /// The first rule that the plan breaks takes all of `plans`.
   bool illegal(const Plan& p, std::uint64_t plans) {
-    const auto violations = plan::check_plan(model_, p, resized_);
+    auto violations = plan::check_plan(model_, p, resized_);
+    if (violations.empty() && graph_ != nullptr && p.cp > 1) violations = graph_rules(p);
     if (violations.empty()) return false;
     reject(violations.front().rule, plans, violations.front().message);
     return true;
@@ -92,6 +107,9 @@ class Enumerator {
     p.schedule = Schedule::one_f_one_b;
     p.virtual_stages = 1;
     p.sequence_parallel = false;
+    p.recompute = plan::Recompute::none;
+    p.recompute_layers = 0;
+    p.offload = {};
     p.micro_batch = axes_.micro_batch.front();
     const auto options = state_options(axes_, {.nodes = nodes_, .plan = p}, resized_).size();
     const std::uint64_t below = below_sizes(tp, pp) * options;
@@ -110,8 +128,9 @@ class Enumerator {
       for (const auto& [schedule, chunks] : schedules(pp)) {
         p.schedule = schedule;
         p.virtual_stages = chunks;
-        for (const plan::Recompute recompute : axes_.recompute) {
+        for (const auto& [recompute, some] : recomputes()) {
           p.recompute = recompute;
+          p.recompute_layers = some;
           family(p);
         }
       }
@@ -122,7 +141,7 @@ class Enumerator {
     Family family;
     for (const std::int64_t micro_batch : axes_.micro_batch) {
       p.micro_batch = micro_batch;
-      const std::uint64_t options = state_options(axes_, {.nodes = nodes_, .plan = p}, resized_).size();
+      const std::uint64_t options = plans_of(axes_, {.nodes = nodes_, .plan = p}, resized_);
       if (illegal(p, options)) continue;
       family.push_back({.nodes = nodes_, .plan = p});
       space_.plans += options;
@@ -135,6 +154,8 @@ class Enumerator {
   const plan::ModelShape& model_;
   const cluster::Cluster& cluster_;
   const Plan& base_;
+  const graph::OperatorGraph* graph_;
+  std::map<int, std::vector<plan::Violation>> graph_rules_;  // by cp
   cluster::Cluster resized_;
   int nodes_ = 1;
   Space space_;
@@ -150,6 +171,15 @@ void add_sharded(const Axes& axes, Sharding sharding, int shard_group, std::vect
       }
     }
   }
+}
+
+std::vector<StateOption> with_offload(const Axes& axes, std::vector<StateOption> options) {
+  const std::size_t count = options.size();
+  for (std::size_t i = 0; axes.offload_optimizer && i < count; ++i) {
+    options.push_back(options[i]);
+    options.back().offload_optimizer = true;
+  }
+  return options;
 }
 
 }  // namespace
@@ -185,7 +215,7 @@ Axes default_axes(const plan::ModelShape& model, const cluster::Cluster& cluster
   } else {
     for (std::int64_t b = 1; b <= std::min(kLargestMicroBatch, base.global_batch); b *= 2) axes.micro_batch.push_back(b);
   }
-  axes.schedule = {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved};
+  axes.schedule = {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved, Schedule::zero_bubble};
   axes.recompute = {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full};
   axes.sharding = {Sharding::ddp, Sharding::zero1, Sharding::zero2, Sharding::fsdp, Sharding::hybrid};
   axes.fsdp_prefetch = {1, 2};
@@ -195,16 +225,18 @@ Axes default_axes(const plan::ModelShape& model, const cluster::Cluster& cluster
   return axes;
 }
 
-Space enumerate(const Axes& axes, const plan::ModelShape& model, const cluster::Cluster& cluster, const Plan& base) {
-  return Enumerator(axes, model, cluster, base).run();
+Space enumerate(const Axes& axes, const plan::ModelShape& model, const cluster::Cluster& cluster, const Plan& base, const graph::OperatorGraph* graph) {
+  return Enumerator(axes, model, cluster, base, graph).run();
 }
 
 std::vector<StateOption> state_options(const Axes& axes, const Layout& layout, const cluster::Cluster& cluster) {
   const Plan& p = layout.plan;
   const int replicas = p.dp * p.cp;
-  if (replicas == 1) return {StateOption{}};
+  if (replicas == 1) return with_offload(axes, {StateOption{}});
+  const bool splits = p.schedule == Schedule::zero_bubble;
   std::vector<StateOption> options;
   for (const Sharding sharding : axes.sharding) {
+    if (splits && sharding != Sharding::ddp && sharding != Sharding::zero1) continue;
     switch (sharding) {
       case Sharding::zero2:
         if (p.pp > 1) break;
@@ -215,16 +247,24 @@ std::vector<StateOption> state_options(const Axes& axes, const Layout& layout, c
         break;
       case Sharding::fsdp: add_sharded(axes, sharding, 0, options); break;
       case Sharding::hybrid:
-        if (p.ep > 1) break;
         for (const int nodes : axes.hybrid_nodes) {
           const int group = nodes * std::max(1, cluster.node.gpus / (p.tp * p.cp)) * p.cp;
-          if (group >= replicas || replicas % group != 0 || p.dp % group != 0 || group < 2) continue;
+          if (group >= replicas || replicas % group != 0 || p.dp % group != 0 || group < 2 || group % p.ep != 0) continue;
           add_sharded(axes, sharding, group, options);
         }
         break;
     }
   }
-  return options;
+  return with_offload(axes, std::move(options));
+}
+
+std::uint64_t plans_of(const Axes& axes, const Layout& layout, const cluster::Cluster& cluster) {
+  const std::uint64_t options = state_options(axes, layout, cluster).size();
+  return options * (offloads_activations(axes, layout) ? 2 : 1);
+}
+
+bool offloads_activations(const Axes& axes, const Layout& layout) {
+  return axes.offload_activations && layout.plan.pp == 1 && layout.plan.recompute == plan::Recompute::none;
 }
 
 }  // namespace sgsim::search

@@ -5,6 +5,7 @@
 
 #include "planner/search/candidate.h"
 #include "sim/cluster/cluster.h"
+#include "sim/graph/graph.h"
 #include "sim/plan/plan.h"
 
 namespace sgsim::search {
@@ -18,6 +19,8 @@ struct Axes {
   std::vector<plan::Sharding> sharding;
   std::vector<int> fsdp_prefetch, fsdp_layers_per_unit, hybrid_nodes;  // hybrid_nodes: nodes of one shard group
   std::vector<Bytes> buckets;
+  bool some_recomputed = true;               // as few layers of each chunk recomputed as fit (Plan::recompute_layers)
+  bool offload_optimizer = true, offload_activations = true;
 };
 
 /// What there is to try for a model on a cluster of `nodes`: every divisor of the GPUs as tp (up to four nodes), pp and cp, of
@@ -36,11 +39,19 @@ struct Space {
   std::uint64_t considered = 0;  // legal and illegal
 };
 
-/// Every legal layout of the axes. Legality is plan::check_plan's.
-[[nodiscard]] Space enumerate(const Axes& axes, const plan::ModelShape& model, const cluster::Cluster& cluster, const plan::Plan& base);
+/// Every legal layout of the axes. Legality is plan::check_plan's, and lower::graph_violations' where a graph is given. A family with
+/// Plan::recompute_layers 1 stands for any number of them between none and all.
+[[nodiscard]] Space enumerate(const Axes& axes, const plan::ModelShape& model, const cluster::Cluster& cluster, const plan::Plan& base,
+                              const graph::OperatorGraph* graph = nullptr);
 
-/// Data-parallel options of a layout, in a fixed order. One rank: none to choose from (DDP without buckets).
+/// Data-parallel options of a layout, in a fixed order; with optimizer offload the second half repeats the first with it. One rank: DDP without
+/// buckets.
 [[nodiscard]] std::vector<StateOption> state_options(const Axes& axes, const Layout& layout, const cluster::Cluster& cluster);
+
+/// Whether the layout may keep activations in host memory; then each of its plans is there twice.
+[[nodiscard]] bool offloads_activations(const Axes& axes, const Layout& layout);
+/// Plans of a layout: options, and again with offloaded activations.
+[[nodiscard]] std::uint64_t plans_of(const Axes& axes, const Layout& layout, const cluster::Cluster& cluster);
 
 /// `cluster` with that many nodes; faults of nodes that are gone are dropped.
 [[nodiscard]] cluster::Cluster resized(cluster::Cluster cluster, int nodes);

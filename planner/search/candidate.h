@@ -31,7 +31,7 @@ struct Rejection {
   std::string example;  // the first, in words
   bool operator==(const Rejection&) const = default;
 };
-/// By rule: those of plan legality ("tp_divides_heads"), "memory_*" and "dp_fills_cluster".
+/// By rule: those of plan legality ("tp_divides_heads"), "memory*", "dp_fills_cluster", and what cannot win ("*_not_needed", "slower").
 using Rejections = std::map<std::string, Rejection>;
 
 /// A layout without its data-parallel options: what decides the kernels of a rank and the order of its passes.
@@ -47,6 +47,7 @@ struct StateOption {
   plan::Sharding sharding = plan::Sharding::ddp;
   plan::FsdpOptions fsdp;
   plan::BucketOptions buckets;
+  bool offload_optimizer = false;
   bool operator==(const StateOption&) const = default;
 };
 
@@ -55,6 +56,7 @@ struct StateOption {
   candidate.plan.sharding = option.sharding;
   candidate.plan.fsdp = option.fsdp;
   candidate.plan.buckets = option.buckets;
+  candidate.plan.offload.optimizer = option.offload_optimizer;
   return candidate;
 }
 

@@ -9,7 +9,9 @@
 #include "planner/search/slot_shape.h"
 #include "sim/graph/dtype.h"
 #include "sim/lower/binding/layout.h"
+#include "sim/lower/data_parallel/offload.h"
 #include "sim/lower/data_parallel/optimizer.h"
+#include "sim/lower/program/stack_costs.h"
 #include "sim/lower/schedule/order.h"
 
 namespace sgsim::search {
@@ -18,15 +20,17 @@ using lower::RunCost;
 using lower::Slot;
 using plan::Sharding;
 
+/// A layout's chunks with one choice of what decides its kernels.
+struct Estimator::Part {
+  std::shared_ptr<const LayerCosts> costs;
+  Stages stages;
+  std::vector<std::vector<Beside>> beside;
+};
+
 /// What the options of a layout share.
 struct Estimator::LayoutWork {
-  std::map<bool, std::shared_ptr<const LayerCosts>> costs;  // by "kernels cross layers"
-  std::map<bool, Stages> stages;
-  std::map<bool, std::vector<std::vector<Beside>>> beside;
-  bool across = false;                                      // of the option at hand
-
-  [[nodiscard]] const LayerCosts& layer_costs() const { return *costs.at(across); }
-  [[nodiscard]] const Stages& chunks() const { return stages.at(across); }
+  std::vector<std::vector<lower::PassStep>> orders;
+  std::map<std::pair<bool, int>, Part> parts;  // by "kernels cross layers" and recomputed layers
 };
 
 namespace {
@@ -39,9 +43,30 @@ RunCost actions_cost(const std::vector<lower::Action>& actions, const lower::Tas
   return total;
 }
 
+/// Copy out, the host's update, copy back: one after the other.
+RunCost host_update(const lower::OptimizerShare& share, lower::Optimizer optimizer, const lower::HostLink& link) {
+  Seconds total;
+  for (const lower::Action& action : lower::host_optimizer_actions(share, optimizer, link, {}, {})) {
+    if (const auto* copy = std::get_if<lower::HostCopy>(&action)) total += copy->device;
+    if (const auto* work = std::get_if<lower::HostWork>(&action)) total += work->host;
+  }
+  return {.device = total, .issue_to_end = total, .host = Seconds()};
+}
+
 void add(Seconds& end, Seconds& host, const RunCost& run) {
   end = std::max(end + run.device, host + run.issue_to_end);
   host += run.host;
+}
+
+/// On a slower GPU. Transfers between the kernels are slowed with them, which they are not: an upper bound.
+void slow_down(ChunkPasses& passes, double by) {
+  const auto slow = [by](RunCost& run) {
+    run.issue_to_end += run.device * (by - 1.0);
+    run.device = run.device * by;
+  };
+  for (RunCost& run : passes.forward) slow(run);
+  for (RunCost& run : passes.backward) slow(run);
+  slow(passes.inputs);
 }
 
 /// The orders of passes, of as many micro-batches as show every situation of memory.
@@ -62,7 +87,7 @@ scenario::Scenario with_plan(const scenario::Scenario& base, std::int64_t micro_
 
 Estimator::Estimator(const Problem& problem, LayerCostTable& table)
     : problem_(problem), table_(table), inputs_(problem.cache.load(with_plan(problem.scenario, problem.scenario.plan.micro_batch))),
-      costs_(lower::profile_costs(*inputs_.profile, problem.scenario.training.execution, diagnostics_)) {}
+      costs_(lower::training_costs(*inputs_.profile, problem.scenario.training, diagnostics_)) {}
 
 const cluster::GroupShape& Estimator::shape(const plan::Plan& p, int shard_group, Slot slot, int stage) {
   const auto key = std::tuple(cluster_.nodes, p.tp, p.cp, p.ep, p.dp, p.pp, shard_group, static_cast<int>(slot), stage);
@@ -80,7 +105,7 @@ StateSetting Estimator::setting(const plan::Plan& p) {
   bool inter = false;
   if (replicas > 1) {
     s.data = shape(p, 1, Slot::data, 0);
-    if (p.ep > 1) s.expert_data = shape(p, 1, Slot::expert_data, 0);
+    if (p.ep > 1) s.expert_data = shape(p, p.sharding == Sharding::hybrid ? group : 1, Slot::expert_data, 0);
     if (p.sharding == Sharding::hybrid) {
       s.shard = shape(p, group, Slot::shard, 0);
       s.replicate = shape(p, group, Slot::replicate, 0);
@@ -100,38 +125,88 @@ std::vector<Seconds> Estimator::hops(const plan::Plan& p, const Stages& stages) 
   const int pieces = stack.scatter_gather_boundary && p.tp > 1 && !p.sequence_parallel ? p.tp : 1;
   for (std::size_t g = 0; g + 1 < hops.size(); ++g) {
     const Bytes boundary(stages.chunk_kinds[stages.chunks[g]].boundary);
-    hops[g] = costs_.collective(graph::CollectiveOp::send_receive, boundary / pieces, shape(p, 1, Slot::forward_out, static_cast<int>(g) % p.pp)).time();
+    cluster::GroupShape between = shape(p, 1, Slot::forward_out, static_cast<int>(g) % p.pp);
+    between.nics_per_node = std::min(between.nics_per_node, 1.0);  // as lowering's binding
+    hops[g] = costs_.collective(graph::CollectiveOp::send_receive, boundary / pieces, between).time();
     if (pieces > 1) hops[g] += costs_.collective(graph::CollectiveOp::all_gather, boundary, shape(p, 1, Slot::tensor, 0)).time();
   }
   return hops;
 }
 
-std::vector<Figures> Estimator::estimate(const Layout& layout, std::span<const StateOption> options) {
+const Estimator::Part& Estimator::part(LayoutWork& work, const Candidate& candidate) {
+  if (work.orders.empty()) work.orders = orders_of(candidate.plan);
+  const bool across = layer_key(problem_, candidate).across;
+  const auto [found, is_new] = work.parts.try_emplace({across, candidate.plan.recompute_layers});
+  Part& part = found->second;
+  if (is_new) {
+    part.costs = table_.get(candidate);
+    part.stages = stages_of(*part.costs, candidate.plan, lower::host_link_of(cluster_.node));
+    part.beside = live_beside(work.orders, part.stages);
+  }
+  return part;
+}
+
+std::vector<Figures> Estimator::estimate(const Layout& layout, std::span<const StateOption> options, Bytes memory) {
   cluster_ = resized(problem_.scenario.cluster, layout.nodes);
   LayoutWork work;
   std::vector<Figures> figures;
-  const auto orders = orders_of(layout.plan);
   for (const StateOption& option : options) {
     const Candidate candidate = candidate_of(layout, option);
-    work.across = layer_key(problem_, candidate).across;
-    if (!work.costs.contains(work.across)) {
-      work.costs[work.across] = table_.get(candidate);
-      work.stages[work.across] = stages_of(work.layer_costs(), layout.plan);
-      work.beside[work.across] = live_beside(orders, work.chunks());
-    }
-    figures.push_back(evaluate(work, candidate.plan));
+    const Part& p = part(work, candidate);
+    const StateSetting s = setting(candidate.plan);
+    figures.push_back({.step_time = {}, .reserved = reserved(p, s)});
+    if (figures.back().reserved <= memory) figures.back().step_time = step_time(p, s);
   }
   return figures;
 }
 
-Figures Estimator::evaluate(const LayoutWork& work, const plan::Plan& p) {
-  const StateSetting s = setting(p);
-  const LayerCosts& costs = work.layer_costs();
-  const Stages& stages = work.chunks();
-  Figures figures;
-  for (std::size_t stage = 0; stage < stages.stages.size(); ++stage) {
-    figures.reserved = std::max(figures.reserved, reserved_memory(s, costs, stages, stage, work.beside.at(work.across)[stage], cluster_.node.gpu));
+Estimator::SomeRecomputed Estimator::fewest_recomputed(const Layout& layout, const StateOption& option, Bytes memory) {
+  cluster_ = resized(problem_.scenario.cluster, layout.nodes);
+  LayoutWork work;
+  Candidate candidate = candidate_of(layout, option);
+  candidate.plan.recompute_layers = 1;
+  const auto layers = static_cast<int>(table_.get(candidate)->layers.size()) / (layout.plan.pp * layout.plan.virtual_stages);
+  const auto takes = [&](int n) {
+    Candidate some = candidate;
+    some.plan.recompute_layers = n;
+    if (n == 0) some.plan.recompute = plan::Recompute::none;
+    return reserved(part(work, some), setting(some.plan));
+  };
+  if (layers < 2) return {.layers = layers, .all = layers, .figures = {}};
+  if (takes(0) <= memory) return {.layers = 0, .all = layers, .figures = {}};
+  int too_few = 0, enough = layers;
+  while (enough - too_few > 1) {
+    const int middle = (too_few + enough) / 2;
+    (takes(middle) <= memory ? enough : too_few) = middle;
   }
+  if (enough == layers) return {.layers = layers, .all = layers, .figures = {}};
+  candidate.plan.recompute_layers = enough;
+  const StateSetting s = setting(candidate.plan);
+  return {.layers = enough, .all = layers, .figures = {.step_time = step_time(part(work, candidate), s), .reserved = takes(enough)}};
+}
+
+bool Estimator::recomputes(const Layout& layout) {
+  if (layout.plan.recompute != plan::Recompute::selective) return layout.plan.recompute == plan::Recompute::full;
+  if (selective_finds_) return *selective_finds_;
+  const auto costs = table_.get(candidate_of(layout, {}));
+  selective_finds_ = std::any_of(costs->model->segments.begin(), costs->model->segments.end(), [](const lower::ModelSegment& segment) { return !segment.recompute.empty(); });
+  return *selective_finds_;
+}
+
+Bytes Estimator::reserved(const Part& part, const StateSetting& s) const {
+  std::vector<ChunkMemory> chunks;
+  for (const ChunkKind& kind : part.stages.chunk_kinds) chunks.push_back(chunk_memory(s, *part.costs, kind));
+  Bytes most;
+  for (std::size_t stage = 0; stage < part.stages.stages.size(); ++stage) {
+    most = std::max(most, reserved_memory(s, *part.costs, part.stages, chunks, stage, part.beside[stage], cluster_.node.gpu));
+  }
+  return most;
+}
+
+Seconds Estimator::step_time(const Part& part, const StateSetting& s) {
+  const plan::Plan& p = s.plan;
+  const LayerCosts& costs = *part.costs;
+  const Stages& stages = part.stages;
   std::vector<ChunkState> states;
   for (const ChunkKind& kind : stages.chunk_kinds) states.push_back(chunk_state(s, costs, kind));
   const lower::Stack& stack = s.training.stack;
@@ -141,15 +216,21 @@ Figures Estimator::evaluate(const LayoutWork& work, const plan::Plan& p) {
   input.exchange_host = costs_.eager.host_per_collective;
   input.latency = costs_.eager.launch_latency;
   const std::vector<Seconds> hop = hops(p, stages);
+  const std::vector<double> speeds = stage_speeds(cluster_, p);
   for (std::size_t g = 0; g < stages.chunks.size(); ++g) {
     const ChunkState& state = states[stages.chunks[g]];
-    ChunkPasses passes{.forward = state.forward, .backward = state.backward, .hop = hop[g]};
+    ChunkPasses passes{.forward = state.forward, .backward = state.backward, .inputs = stages.chunk_kinds[stages.chunks[g]].inputs, .hop = hop[g]};
     // A transfer that arrives while the stage computes slows it.
     const Seconds slowed = hop[g] * (s.slowdown.compute - 1.0) / s.slowdown.compute;
     if (g + 1 < stages.chunks.size()) {
       for (lower::RunCost& run : passes.forward) run.device += slowed;
-      for (lower::RunCost& run : passes.backward) run.device += slowed;
+      if (p.schedule == plan::Schedule::zero_bubble) {
+        passes.inputs.device += slowed;
+      } else {
+        for (lower::RunCost& run : passes.backward) run.device += slowed;
+      }
     }
+    if (const double speed = speeds[g % static_cast<std::size_t>(p.pp)]; speed < 1.0) slow_down(passes, 1.0 / speed);
     input.chunks.push_back(passes);
   }
   PipelineTimes times = pipeline_.run(input);
@@ -165,15 +246,14 @@ Figures Estimator::evaluate(const LayoutWork& work, const plan::Plan& p) {
     }
     times.end[stage] = std::max(times.end[stage], reduced);
   }
-  figures.step_time = finish(work, s, std::move(times.end), std::move(times.host));
-  return figures;
+  return finish(part, s, std::move(times.end), std::move(times.host));
 }
 
-RunCost Estimator::update(const StateSetting& s, const LayoutWork& work, std::size_t kind) const {
+RunCost Estimator::update(const StateSetting& s, const Part& part, std::size_t kind) const {
   double dense = 0.0, expert = 0.0;
   int tensors = 0;
-  for (const std::uint32_t chunk : work.chunks().kinds[kind]) {
-    const ChunkKind& c = work.chunks().chunk_kinds[chunk];
+  for (const std::uint32_t chunk : part.stages.kinds[kind]) {
+    const ChunkKind& c = part.stages.chunk_kinds[chunk];
     dense += c.dense;
     expert += c.expert;
     tensors += c.tensors;
@@ -183,13 +263,15 @@ RunCost Estimator::update(const StateSetting& s, const LayoutWork& work, std::si
   const bool flat = s.plan.sharding == Sharding::zero1 || s.plan.sharding == Sharding::zero2;
   if (flat) share.tensors = std::max(1, (tensors + s.shards - 1) / s.shards);
   RunCost run;
+  for (const std::uint32_t chunk : part.stages.kinds[kind]) run = lower::then(run, copies_out_of_buckets(s, *part.costs, part.stages.chunk_kinds[chunk]));
   if (s.training.clip_gradients) run = actions_cost(lower::clip_actions(share, {}, {}), s.costs);
+  if (s.plan.offload.optimizer) return lower::then(run, host_update(share, s.training.optimizer, lower::host_link_of(cluster_.node)));
   return lower::then(run, actions_cost(lower::optimizer_actions(share, s.training.optimizer, s.training.optimizer_fused), s.costs));
 }
 
-Seconds Estimator::finish(const LayoutWork& work, const StateSetting& s, std::vector<Seconds> end, std::vector<Seconds> host) {
+Seconds Estimator::finish(const Part& part, const StateSetting& s, std::vector<Seconds> end, std::vector<Seconds> host) {
   const plan::Plan& p = s.plan;
-  const Stages& stages = work.chunks();
+  const Stages& stages = part.stages;
   const int divisor = lower::fully_sharded(p.sharding) ? s.shards : 1;
   const auto all_reduce = [&](double elements, const cluster::GroupShape& group) {
     return costs_.collective(graph::CollectiveOp::all_reduce, Bytes(elements * graph::size_of(s.types.gradient)), group).time();
@@ -198,17 +280,17 @@ Seconds Estimator::finish(const LayoutWork& work, const StateSetting& s, std::ve
   std::vector<RunCost> updates;
   std::vector<Seconds> gathers, reductions;
   for (std::size_t kind = 0; kind < stages.kinds.size(); ++kind) {
-    updates.push_back(update(s, work, kind));
+    updates.push_back(update(s, part, kind));
     double gather = 0.0, replicated = 0.0;
     for (const std::uint32_t chunk : stages.kinds[kind]) {
       replicated += stages.chunk_kinds[chunk].replicated;
-      if (divided) gather += gather_time(s, work.layer_costs(), stages.chunk_kinds[chunk]);
+      if (divided) gather += gather_time(s, *part.costs, stages.chunk_kinds[chunk]);
     }
     gathers.push_back(Seconds(gather));
     reductions.push_back(p.sequence_parallel && p.tp > 1 && replicated > 0.0 ? all_reduce(replicated / divisor, shape(p, 1, Slot::tensor, 0)) : Seconds());
   }
   for (std::size_t stage = 0; stage < end.size(); ++stage) end[stage] += reductions[stages.stages[stage]];
-  if (const double tied = tied_elements(work.layer_costs(), p); tied > 0.0 && end.size() > 1) {
+  if (const double tied = tied_elements(*part.costs, p); tied > 0.0 && end.size() > 1) {
     end.front() = end.back() = std::max(end.front(), end.back()) + all_reduce(tied / divisor, shape(p, 1, Slot::embedding, 0));
   }
   if (s.training.clip_gradients && end.size() > 1) end.assign(end.size(), *std::max_element(end.begin(), end.end()));

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -18,19 +19,33 @@ namespace sgsim::search {
 /// orders of passes; what it leaves out is in docs/planning.md. Keeps costs between calls; one a thread. Not thread-safe.
 class Estimator {
  public:
+  static constexpr Bytes kAnyMemory = Bytes(1e30);
+  struct SomeRecomputed {
+    int layers = 0;      // of each chunk; 0: none need be, `all`: all must
+    int all = 0;         // layers of a chunk
+    Figures figures;     // where it is neither
+  };
   Estimator(const Problem& problem, LayerCostTable& table);
 
-  /// Of a legal layout, one for each option.
-  [[nodiscard]] std::vector<Figures> estimate(const Layout& layout, std::span<const StateOption> options);
+  /// Of a legal layout, one for each option. Plans that take more than `memory` are not timed: their step time is 0.
+  [[nodiscard]] std::vector<Figures> estimate(const Layout& layout, std::span<const StateOption> options, Bytes memory = kAnyMemory);
+  /// Of a layout with recomputation and one option: the fewest layers of each chunk that must be recomputed to stay within `memory`, and what
+  /// the plan then takes.
+  [[nodiscard]] SomeRecomputed fewest_recomputed(const Layout& layout, const StateOption& option, Bytes memory);
+  /// Whether recomputation of the layout finds anything to do (selective: nothing where attention is fused).
+  [[nodiscard]] bool recomputes(const Layout& layout);
 
  private:
+  struct Part;
   struct LayoutWork;
+  [[nodiscard]] const Part& part(LayoutWork& work, const Candidate& candidate);
+  [[nodiscard]] Bytes reserved(const Part& part, const StateSetting& setting) const;
   [[nodiscard]] StateSetting setting(const plan::Plan& plan);
   [[nodiscard]] const cluster::GroupShape& shape(const plan::Plan& plan, int shard_group, lower::Slot slot, int stage);
   [[nodiscard]] std::vector<Seconds> hops(const plan::Plan& plan, const Stages& stages);
-  [[nodiscard]] Figures evaluate(const LayoutWork& work, const plan::Plan& plan);
-  [[nodiscard]] Seconds finish(const LayoutWork& work, const StateSetting& setting, std::vector<Seconds> end, std::vector<Seconds> host);
-  [[nodiscard]] lower::RunCost update(const StateSetting& setting, const LayoutWork& work, std::size_t kind) const;
+  [[nodiscard]] Seconds step_time(const Part& part, const StateSetting& setting);
+  [[nodiscard]] Seconds finish(const Part& part, const StateSetting& setting, std::vector<Seconds> end, std::vector<Seconds> host);
+  [[nodiscard]] lower::RunCost update(const StateSetting& setting, const Part& part, std::size_t kind) const;
 
   const Problem& problem_;
   LayerCostTable& table_;
@@ -40,6 +55,7 @@ class Estimator {
   cluster::Cluster cluster_;
   std::map<std::tuple<int, int, int, int, int, int, int, int, int>, cluster::GroupShape> shapes_;
   Pipeline pipeline_;
+  std::optional<bool> selective_finds_;  // the same for every layout: it is the graph's attention that decides
 };
 
 }  // namespace sgsim::search

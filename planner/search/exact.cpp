@@ -5,12 +5,13 @@
 
 #include "planner/search/axes.h"
 #include "sim/lower/lower_segmented.h"
+#include "sim/lower/program/stack_costs.h"
 
 namespace sgsim::search {
 
 Exact::Exact(const Problem& problem, LayerCostTable& table)
     : problem_(problem), table_(table), inputs_(problem.cache.load(problem.scenario)),
-      costs_(lower::profile_costs(*inputs_.profile, problem.scenario.training.execution, diagnostics_)) {}
+      costs_(lower::training_costs(*inputs_.profile, problem.scenario.training, diagnostics_)) {}
 
 Figures Exact::evaluate(const Candidate& candidate, const scenario::EngineChoice& engine) {
   const auto layers = table_.get(candidate);

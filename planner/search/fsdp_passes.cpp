@@ -32,6 +32,12 @@ class Passes {
     return s_.costs.eager.device_gap.value() + s_.costs.kernel(graph::MemoryBound{.kind = graph::MemoryKind::copy, .read = Bytes(read), .written = Bytes(written), .flops = Flops()}).time.value();
   }
   void price(const UnitPart& unit);
+  /// Seconds that copies of activations to and from the host add to the kernels of a pass (ChunkKind has them).
+  [[nodiscard]] double copies(bool forward) const {
+    double kernels = 0.0;
+    for (const std::uint32_t at : kind_.positions) kernels += (forward ? costs_.segments[at].forward : costs_.segments[at].backward).device.value();
+    return std::max(0.0, (forward ? kind_.forward : kind_.backward).device.value() - kernels);
+  }
   [[nodiscard]] bool reshards(std::size_t u) const {
     return s_.plan.fsdp.reshard_after_forward && (!units_[u].root || s_.training.stack.fsdp_root_reshards);
   }
@@ -76,7 +82,8 @@ void Passes::price(const UnitPart& unit) {
   UnitTimes t;
   t.gather = both(graph::CollectiveOp::all_gather, types.parameter);
   t.reduce = both(graph::CollectiveOp::reduce_scatter, types.gradient);
-  if (hybrid) t.replicate = s_.costs.collective(graph::CollectiveOp::all_reduce, Bytes(gradient / s_.shards), s_.replicate).time().value();
+  const double part = (unit.elements - unit.expert) / s_.shards + unit.expert / s_.expert_shards;
+  if (hybrid) t.replicate = over(graph::CollectiveOp::all_reduce, part, types.gradient, s_.replicate);
   if (copies) t.copy_out = copy(parameter, parameter);
   if (copies || types.raw_gradient != types.gradient) t.copy_in = copy(raw, gradient);
   const double each = raw / std::max(1, unit.tensors);
@@ -168,8 +175,8 @@ ChunkState Passes::run() {
     const auto run = [&](double device, const lower::RunCost& base) {
       return lower::RunCost{.device = Seconds(device), .issue_to_end = std::max(base.issue_to_end, base.host + extra_host * 0.5), .host = base.host + extra_host * 0.5};
     };
-    state.forward[mark.variant] = run(forward_end - before, kind_.forward);
-    state.backward[mark.variant] = run(backward_end - forward_end, kind_.backward);
+    state.forward[mark.variant] = run(forward_end - before + copies(true), kind_.forward);
+    state.backward[mark.variant] = run(backward_end - forward_end + copies(false), kind_.backward);
     if ((mark.variant & kLastMicroBatch) != 0) state.transfer_end = *std::max_element(ends.begin(), ends.end()) - forward_end;
     before = backward_end;
   }

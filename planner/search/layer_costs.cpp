@@ -8,6 +8,7 @@
 #include "planner/search/slot_shape.h"
 #include "sim/core/error.h"
 #include "sim/lower/program/launches.h"
+#include "sim/lower/program/stack_costs.h"
 #include "sim/lower/program/task_costs.h"
 
 namespace sgsim::search {
@@ -22,7 +23,16 @@ class GroupCosts {
   GroupCosts(const cluster::Cluster& cluster, const plan::Plan& plan, const lower::TaskCosts& costs) : cluster_(cluster), plan_(plan), costs_(costs) {}
 
   Seconds time(const compile::Communication& c) {
-    return costs_.collective(c.op, c.bytes, shape(c.group)).time();
+    cluster::GroupShape group = shape(c.group);
+    if (c.op == graph::CollectiveOp::send_receive) group.nics_per_node = std::min(group.nics_per_node, 1.0);  // as lowering's binding
+    return costs_.collective(c.op, c.bytes, group).time();
+  }
+
+  /// How transfers of context parallelism and the kernels beside them slow each other.
+  [[nodiscard]] cost::Interference beside() {
+    if (plan_.cp == 1) return {};
+    const cost::Interference slow = costs_.interference(shape("cp").nodes > 1);
+    return {.compute_slowdown = std::max(1.0, slow.compute_slowdown), .transfer_slowdown = std::max(1.0, slow.transfer_slowdown)};
   }
 
  private:
@@ -43,7 +53,7 @@ class GroupCosts {
 /// host starting at 0.
 class ListClock {
  public:
-  ListClock(GroupCosts& groups, Seconds collective_host, Seconds latency) : groups_(groups), collective_host_(collective_host), latency_(latency) {}
+  ListClock(GroupCosts& groups, Seconds collective_host, Seconds latency) : groups_(groups), collective_host_(collective_host), latency_(latency), beside_(groups.beside()) {}
 
   /// `after` gets the device time at which each kernel has ended.
   void run(const std::vector<Launch>& launches, std::vector<double>* after) {
@@ -54,16 +64,18 @@ class ListClock {
       }
       const Launch& launch = launches[k];
       if (launch.kernel->is_communication) {
-        const Seconds time = groups_.time(launch.kernel->communication);
+        const bool around = launch.kernel->communication.group == "cp";
+        const Seconds time = groups_.time(launch.kernel->communication) * (around ? beside_.transfer_slowdown : 1.0);
+        Link& link = around ? ring_ : link_;
         host_ += collective_host_;
-        link_ahead_ = std::max(link_ahead_, ahead_) + time;
-        link_issued_ = std::max({link_issued_, issued_, host_ + latency_}) + time;
-        ends_.emplace_back(link_ahead_, link_issued_);
+        link.ahead = std::max(link.ahead, ahead_) + time;
+        link.issued = std::max({link.issued, issued_, host_ + latency_}) + time;
+        ends_.emplace_back(link.ahead, link.issued);
         unread.emplace_back(launch.reader, ends_.size() - 1);
       } else {
         const Seconds host_before = host_;
-        ahead_ += launch.cost.device;
-        issued_ = std::max(issued_ + launch.cost.device, host_before + launch.cost.issue_to_end);
+        ahead_ = advance(ahead_, launch.cost.device, ring_.ahead);
+        issued_ = std::max(advance(issued_, launch.cost.device, ring_.issued), host_before + launch.cost.issue_to_end);
         host_ += launch.cost.host;
       }
       if (after != nullptr) after->push_back(ahead_.value());
@@ -76,6 +88,16 @@ class ListClock {
   [[nodiscard]] RunCost cost() const { return {.device = ahead_, .issue_to_end = issued_, .host = host_}; }
 
  private:
+  struct Link {
+    Seconds ahead, issued;   // free again
+  };
+  /// The end of a kernel while the ring is busy until then.
+  [[nodiscard]] Seconds advance(Seconds from, Seconds work, Seconds busy) const {
+    const double slow = beside_.compute_slowdown;
+    if (slow <= 1.0 || from >= busy) return from + work;
+    const Seconds slowed = busy - from;
+    return work * slow <= slowed ? from + work * slow : busy + (work - slowed / slow);
+  }
   void wait(std::size_t c) {
     ahead_ = std::max(ahead_, ends_[c].first);
     issued_ = std::max(issued_, ends_[c].second);
@@ -83,9 +105,22 @@ class ListClock {
 
   GroupCosts& groups_;
   Seconds collective_host_, latency_;
-  Seconds ahead_, issued_, host_, link_ahead_, link_issued_;
+  cost::Interference beside_;
+  Seconds ahead_, issued_, host_;
+  Link link_, ring_;
   std::vector<std::pair<Seconds, Seconds>> ends_;
 };
+
+/// Ends in a list of weight-gradient kernels, by kernel of the whole backward list: others have ended before it begins.
+std::vector<double> by_backward_kernel(const std::vector<bool>& weight_only, const std::vector<double>& after) {
+  std::vector<double> ends;
+  std::size_t next = 0;
+  for (const bool weight : weight_only) {
+    if (weight) ++next;
+    ends.push_back(next == 0 ? 0.0 : after[next - 1]);
+  }
+  return ends;
+}
 
 void add_gradients(const lower::ModelSegment& segment, const std::vector<double>& after, double before, SegmentCost& cost) {
   std::vector<const lower::ParameterShard*> order;
@@ -107,7 +142,7 @@ void add_gradients(const lower::ModelSegment& segment, const std::vector<double>
 LayerKey layer_key(const Problem& problem, const Candidate& candidate) {
   const plan::Plan& p = candidate.plan;
   return {.nodes = candidate.nodes, .tp = p.tp, .cp = p.cp, .ep = p.ep, .sequence_parallel = p.sequence_parallel,
-          .across = lower::fuses_across_layers(p, problem.scenario.training), .recompute = p.recompute, .micro_batch = p.micro_batch};
+          .across = lower::fuses_across_layers(p, problem.scenario.training), .split = p.schedule == plan::Schedule::zero_bubble, .some = p.recompute_layers > 0, .recompute = p.recompute, .micro_batch = p.micro_batch};
 }
 
 std::shared_ptr<const LayerCosts> LayerCostTable::get(const Candidate& candidate) {
@@ -136,17 +171,38 @@ std::size_t LayerCostTable::size() const {
   return made_.size();
 }
 
-std::shared_ptr<const LayerCosts> LayerCostTable::make(const Candidate& candidate) const {
+std::shared_ptr<const LayerCosts> LayerCostTable::mixed(const Candidate& candidate) {
+  Candidate all = candidate, none = candidate;
+  all.plan.recompute_layers = none.plan.recompute_layers = 0;
+  none.plan.recompute = plan::Recompute::none;
+  const auto recomputed = get(all), kept = get(none);
+  auto result = std::make_shared<LayerCosts>(*recomputed);
+  result->model = std::make_shared<const lower::SegmentedModel>(lower::with_kept_layers(*recomputed->model, *kept->model));
+  const auto first = static_cast<std::uint32_t>(recomputed->segments.size());
+  result->segments.insert(result->segments.end(), kept->segments.begin(), kept->segments.end());
+  for (const std::uint32_t layer : kept->layers) result->kept_layers.push_back(first + layer);
+  return result;
+}
+
+std::shared_ptr<const LayerCosts> LayerCostTable::make(const Candidate& candidate) {
+  if (candidate.plan.recompute_layers > 0) return mixed(candidate);
+  const bool split = candidate.plan.schedule == plan::Schedule::zero_bubble;
   scenario::Scenario s = problem_.scenario;
   s.plan = candidate.plan;
   s.cluster = resized(s.cluster, candidate.nodes);
   const scenario::Inputs inputs = problem_.cache.load(s);
   auto result = std::make_shared<LayerCosts>();
-  result->model = std::make_shared<const lower::SegmentedModel>(lower::segment_model(*inputs.graph, inputs.shape, s.plan, s.training));
+  if (split) {  // the same kernels
+    Candidate whole = candidate;
+    whole.plan.schedule = plan::Schedule::one_f_one_b;
+    result->model = get(whole)->model;
+  } else {
+    result->model = std::make_shared<const lower::SegmentedModel>(lower::segment_model(*inputs.graph, inputs.shape, s.plan, s.training));
+  }
   const lower::SegmentedModel& model = *result->model;
   Diagnostics diagnostics;
-  const lower::TaskCosts costs = lower::profile_costs(*inputs.profile, s.training.execution, diagnostics);
-  const auto priced = lower::price_segments(model, s.training.execution, s.training.stack.compile_layers_only, costs);
+  const lower::TaskCosts costs = lower::training_costs(*inputs.profile, s.training, diagnostics);
+  const auto priced = lower::price_segments(model, s.training.execution, s.training.stack.compile_layers_only, costs, s.training.stack.float8_linear, split);
   const bool captured = s.training.execution == compile::Execution::cuda_graph && s.training.stack.nccl_in_graph;
   const Seconds host = captured ? Seconds() : costs.launch.host_per_collective;
   const Seconds latency = captured ? Seconds() : costs.launch.launch_latency;
@@ -154,13 +210,18 @@ std::shared_ptr<const LayerCosts> LayerCostTable::make(const Candidate& candidat
   for (const lower::SegmentLaunches& launches : priced) {
     const lower::ModelSegment& segment = *launches.segment;
     SegmentCost cost{.role = segment.role, .saved = segment.saved.value(), .forward_peak = segment.forward_peak.value(),
-                     .backward_peak = segment.backward_peak.value(), .boundary = segment.boundary.value()};
-    ListClock forward(groups, host, latency), recompute(groups, host, latency), backward(groups, host, latency);
+                     .backward_peak = segment.backward_peak.value(), .boundary = segment.boundary.value(), .held = split ? segment.held.value() : 0.0};
+    ListClock forward(groups, host, latency), recompute(groups, host, latency), backward(groups, host, latency), inputs_clock(groups, host, latency);
     std::vector<double> after;
     forward.run(launches.forward, nullptr);
     recompute.run(launches.recompute, nullptr);
-    backward.run(launches.backward, &after);
+    backward.run(split ? launches.weight_gradients : launches.backward, &after);
+    if (split) {
+      inputs_clock.run(launches.input_gradients, nullptr);
+      after = by_backward_kernel(segment.weight_only, after);
+    }
     cost.forward = forward.cost();
+    cost.inputs = inputs_clock.cost();
     cost.backward = lower::then(recompute.cost(), backward.cost());
     add_gradients(segment, after, recompute.cost().device.value(), cost);
     result->segments.push_back(std::move(cost));

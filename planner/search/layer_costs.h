@@ -20,6 +20,8 @@ struct LayerKey {
   int nodes = 1, tp = 1, cp = 1, ep = 1;
   bool sequence_parallel = false;
   bool across = false;               // kernels may cross layers (lower::fuses_across_layers)
+  bool split = false;                // backward passes in two (zero bubble)
+  bool some = false;                 // some layers of a chunk are recomputed (Plan::recompute_layers)
   plan::Recompute recompute = plan::Recompute::none;
   std::int64_t micro_batch = 1;
   auto operator<=>(const LayerKey&) const = default;
@@ -38,11 +40,12 @@ struct GradientPart {
 /// it and its first reader.
 struct SegmentCost {
   lower::SegmentRole role = lower::SegmentRole::layer;
-  lower::RunCost forward, backward;          // backward with recomputation before it
+  lower::RunCost forward, backward;          // backward with recomputation before it; split: the weight gradients alone
+  lower::RunCost inputs;                     // split: the input gradients
   std::vector<GradientPart> gradients;       // in the order in which they become complete
   double dense = 0.0, expert = 0.0, replicated = 0.0, tied = 0.0;  // elements on this rank
   int tensors = 0;
-  double saved = 0.0, forward_peak = 0.0, backward_peak = 0.0, boundary = 0.0;  // bytes, as in lower::ModelSegment
+  double saved = 0.0, forward_peak = 0.0, backward_peak = 0.0, boundary = 0.0, held = 0.0;  // bytes, as in lower::ModelSegment
 };
 
 /// The model on one rank.
@@ -50,6 +53,7 @@ struct LayerCosts {
   std::shared_ptr<const lower::SegmentedModel> model;
   std::vector<SegmentCost> segments;         // parallel to model->segments
   std::vector<std::uint32_t> before, layers, after;  // segment of each position
+  std::vector<std::uint32_t> kept_layers;    // of layers that are not recomputed, where only some are
 };
 
 [[nodiscard]] LayerKey layer_key(const Problem& problem, const Candidate& candidate);
@@ -63,7 +67,8 @@ class LayerCostTable {
   [[nodiscard]] std::size_t size() const;
 
  private:
-  [[nodiscard]] std::shared_ptr<const LayerCosts> make(const Candidate& candidate) const;
+  [[nodiscard]] std::shared_ptr<const LayerCosts> make(const Candidate& candidate);
+  [[nodiscard]] std::shared_ptr<const LayerCosts> mixed(const Candidate& candidate);
 
   const Problem& problem_;
   mutable std::mutex mutex_;

@@ -50,11 +50,18 @@ UnitMemory unit_memory(const StateSetting& s, const LayerCosts& costs, const Chu
   return memory;
 }
 
+/// What positions before and after the layers keep, of those up to `last`.
+double beside_layers(const LayerCosts& costs, const ChunkKind& kind, std::size_t last) {
+  double saved = 0.0;
+  for (std::size_t p = 0; p < last; ++p) saved += kind.is_layer[p] ? 0.0 : costs.segments[kind.positions[p]].saved;
+  return saved;
+}
+
 /// While a chunk's pass runs, above what lives beside it. `growing`: the first backward pass, in which gradients that stay come one by one.
 double pass_peak(const StateSetting& s, const LayerCosts& costs, const ChunkKind& kind, const UnitMemory& units, bool growing) {
   const double raw = graph::size_of(s.types.raw_gradient);
   const bool whole = units.gradients > 0.0;  // kept gradients; a new one is there for a moment only
-  double peak = 0.0, saved = 0.0, later = 0.0;
+  double peak = 0.0, saved = 0.0, later = 0.0, held = kind.held;
   if (growing) {
     for (std::size_t p = 0; p < kind.positions.size(); ++p) later += kind.is_layer[p] || !whole ? (costs.segments[kind.positions[p]].dense + costs.segments[kind.positions[p]].expert) * raw : 0.0;
   }
@@ -63,6 +70,7 @@ double pass_peak(const StateSetting& s, const LayerCosts& costs, const ChunkKind
     const SegmentCost& segment = costs.segments[kind.positions[p]];
     const bool layer = kind.is_layer[p];
     saved += segment.saved;
+    held -= segment.held;
     if (growing && (layer || !whole)) later -= (segment.dense + segment.expert) * raw;
     const double forward = segment.forward_peak + units.root + (layer ? units.layer_forward : 0.0);
     double backward = segment.backward_peak + units.root + (layer ? units.layer_backward : 0.0);
@@ -71,7 +79,9 @@ double pass_peak(const StateSetting& s, const LayerCosts& costs, const ChunkKind
     } else {
       backward += units.root_gradient + (layer ? units.layer_gradient : 0.0) + later;
     }
-    peak = std::max(peak, saved + std::max(forward, backward));
+    // Of offloaded layers the one before is still or again there, at most.
+    const double here = kind.offloaded > 0.0 ? std::min(saved, kind.fetched + segment.saved + beside_layers(costs, kind, p)) : saved;
+    peak = std::max(peak, here + std::max(forward, backward + held));
   }
   return std::max({peak, all, 2.0 * units.root}) + units.kept_units;
 }
@@ -97,11 +107,17 @@ std::vector<std::vector<Beside>> live_beside(const std::vector<std::vector<lower
     bool late = false;
     for (const lower::PassStep& step : orders[s]) {
       const auto v = static_cast<std::size_t>(step.virtual_stage);
-      const double saved = stages.chunk_kinds[chunks[v]].saved;
-      if (!step.forward) live -= saved;
+      const ChunkKind& kind = stages.chunk_kinds[chunks[v]];
+      if (step.gradients == lower::Gradients::weights) {
+        live -= kind.held;
+        continue;
+      }
+      const double kept = kind.saved - kind.offloaded;
+      if (!step.forward) live -= kept;
       double& here = late ? most[v].late : most[v].early;
       here = std::max(here, live);
-      if (step.forward) live += saved;
+      if (step.forward) live += kept;
+      if (step.gradients == lower::Gradients::inputs) live += kind.held;
       late = late || !step.forward;
     }
     beside.push_back(std::move(most));
@@ -112,32 +128,49 @@ std::vector<std::vector<Beside>> live_beside(const std::vector<std::vector<lower
 Bytes state_memory(const StateSetting& s, double dense, double expert) {
   const double kept = std::ceil(dense / s.shards) + std::ceil(expert / s.expert_shards), all = dense + expert;
   const bool sharded = lower::fully_sharded(s.plan.sharding);
-  double bytes = (sharded ? kept * graph::size_of(s.types.kept) : all * graph::size_of(s.types.parameter)) + kept * lower::optimizer_state_bytes(s.types, s.training.optimizer);
+  double bytes = (sharded ? kept * graph::size_of(s.types.kept) : all * graph::size_of(s.types.parameter)) + (s.plan.offload.optimizer ? 0.0 : kept * lower::optimizer_state_bytes(s.types, s.training.optimizer));
   if (sharded) {
     bytes += kept * graph::size_of(s.types.gradient);
   } else if (s.types.main_gradient || s.plan.dp * s.plan.cp > 1) {
     bytes += (s.plan.sharding == plan::Sharding::zero2 ? kept : all) * graph::size_of(s.types.gradient);
+    if (bucket_copies(s) && s.plan.micro_batches() > 1) bytes += all * graph::size_of(s.types.gradient);
   } else if (s.plan.micro_batches() > 1) {
     bytes += all * graph::size_of(s.types.gradient);
   }
   return Bytes(bytes);
 }
 
-Bytes reserved_memory(const StateSetting& s, const LayerCosts& costs, const Stages& stages, std::size_t stage, const std::vector<Beside>& beside, const cluster::Gpu& gpu) {
-  const auto& chunks = stages.kinds[stages.stages[stage]];
+namespace {
+
+/// One replica, or gradients beside DDP's buckets, without micro-batches to add up: gradients grow while activations go.
+bool gradients_grow(const StateSetting& s) {
   const bool sharded = lower::fully_sharded(s.plan.sharding) && s.shards > 1;
-  // One replica without micro-batches to add up: gradients grow while activations go.
-  const bool single = !sharded && s.plan.dp * s.plan.cp == 1 && !s.types.main_gradient && s.plan.micro_batches() == 1;
+  return !sharded && (s.plan.dp * s.plan.cp == 1 || bucket_copies(s)) && !s.types.main_gradient && s.plan.micro_batches() == 1;
+}
+
+}  // namespace
+
+ChunkMemory chunk_memory(const StateSetting& s, const LayerCosts& costs, const ChunkKind& kind) {
+  const bool single = gradients_grow(s);
+  const UnitMemory units = lower::fully_sharded(s.plan.sharding) && s.shards > 1 ? unit_memory(s, costs, kind) : UnitMemory{};
+  const double late = pass_peak(s, costs, kind, units, single);
+  const bool growing = single || units.gradients > 0.0;
+  return {.early = growing == single ? late : pass_peak(s, costs, kind, units, growing), .late = late, .kept = units.kept, .gradients = units.gradients};
+}
+
+Bytes reserved_memory(const StateSetting& s, const LayerCosts& costs, const Stages& stages, const std::vector<ChunkMemory>& memory, std::size_t stage,
+                      const std::vector<Beside>& beside, const cluster::Gpu& gpu) {
+  const auto& chunks = stages.kinds[stages.stages[stage]];
   double dense = 0.0, expert = 0.0, early = 0.0, late = 0.0, kept = 0.0, gradients = 0.0;
   for (std::size_t v = 0; v < chunks.size(); ++v) {
     const ChunkKind& kind = stages.chunk_kinds[chunks[v]];
+    const ChunkMemory& own = memory[chunks[v]];
     dense += kind.dense;
     expert += kind.expert;
-    const UnitMemory units = sharded ? unit_memory(s, costs, kind) : UnitMemory{};
-    kept += units.kept;
-    gradients += units.gradients;
-    early = std::max(early, beside[v].early + pass_peak(s, costs, kind, units, single || units.gradients > 0.0));
-    late = std::max(late, beside[v].late + pass_peak(s, costs, kind, units, single));
+    kept += own.kept;
+    gradients += own.gradients;
+    early = std::max(early, beside[v].early + own.early);
+    late = std::max(late, beside[v].late + own.late);
   }
   const double peak = std::max(early, late + gradients) + kept;
   const double tied = tied_elements(costs, s.plan);

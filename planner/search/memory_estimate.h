@@ -17,10 +17,17 @@ struct Beside {
 /// By stage and virtual stage; depends on the layout alone.
 [[nodiscard]] std::vector<std::vector<Beside>> live_beside(const std::vector<std::vector<lower::PassStep>>& orders, const Stages& stages);
 
+/// What one kind of chunk takes while a pass of it runs, above what lives beside it, and what it keeps, bytes.
+struct ChunkMemory {
+  double early = 0.0, late = 0.0;        // as Beside
+  double kept = 0.0, gradients = 0.0;    // from pass to pass
+};
+[[nodiscard]] ChunkMemory chunk_memory(const StateSetting& setting, const LayerCosts& costs, const ChunkKind& kind);
+
 /// lower::Memory::reserved of one stage in closed form.
-/// `stage`: its index; `beside`: its entry of live_beside.
-[[nodiscard]] Bytes reserved_memory(const StateSetting& setting, const LayerCosts& costs, const Stages& stages, std::size_t stage,
-                                    const std::vector<Beside>& beside, const cluster::Gpu& gpu);
+/// `chunk_memory`: by chunk kind; `stage`: its index; `beside`: its entry of live_beside.
+[[nodiscard]] Bytes reserved_memory(const StateSetting& setting, const LayerCosts& costs, const Stages& stages, const std::vector<ChunkMemory>& chunk_memory,
+                                    std::size_t stage, const std::vector<Beside>& beside, const cluster::Gpu& gpu);
 
 /// The part of it that no schedule or recomputation changes: parameters, gradients, optimizer state of the stage. A lower bound.
 [[nodiscard]] Bytes state_memory(const StateSetting& setting, double dense, double expert);

@@ -48,6 +48,11 @@ class Clock {
   [[nodiscard]] std::size_t variant(int micro_batch) const { return lower::variant_of(micro_batch, static_cast<std::int64_t>(m_)); }
   [[nodiscard]] std::size_t chunk_of(const lower::PassStep& step, std::size_t stage) const { return static_cast<std::size_t>(step.virtual_stage * in_.pp) + stage; }
 
+  [[nodiscard]] const lower::RunCost& run_of(const ChunkPasses& passes, const lower::PassStep& step) const {
+    if (step.gradients == lower::Gradients::inputs) return passes.inputs;
+    return (step.forward ? passes.forward : passes.backward)[variant(step.micro_batch)];
+  }
+
   /// The host posts a pass's receive before its kernels; it never waits, so that this is known beforehand.
   void post_receives() {
     forward_posted_.assign(forward_in_.size(), 0.0);
@@ -58,10 +63,11 @@ class Clock {
       for (const lower::PassStep& step : orders_[s]) {
         const std::size_t chunk = chunk_of(step, s);
         const ChunkPasses& passes = in_.chunks[chunk];
-        const bool receives = step.forward ? chunk > 0 : chunk < last_, sends = step.forward ? chunk < last_ : chunk > 0;
+        const bool exchanges = step.gradients != lower::Gradients::weights;
+        const bool receives = exchanges && (step.forward ? chunk > 0 : chunk < last_), sends = exchanges && (step.forward ? chunk < last_ : chunk > 0);
         if (receives) host += exchange;
-        (step.forward ? forward_posted_ : backward_posted_)[cell(chunk, step.micro_batch)] = host + in_.latency.value();
-        host += (step.forward ? passes.forward : passes.backward)[variant(step.micro_batch)].host.value() + (sends ? exchange : 0.0);
+        if (exchanges) (step.forward ? forward_posted_ : backward_posted_)[cell(chunk, step.micro_batch)] = host + in_.latency.value();
+        host += run_of(passes, step).host.value() + (sends ? exchange : 0.0);
       }
     }
   }
@@ -70,7 +76,8 @@ class Clock {
     Stage& stage = stages_[s];
     const lower::PassStep& step = orders_[s][stage.next];
     const std::size_t chunk = chunk_of(step, s), at = cell(chunk, step.micro_batch);
-    const bool receives = step.forward ? chunk > 0 : chunk < last_;
+    const bool exchanges = step.gradients != lower::Gradients::weights;
+    const bool receives = exchanges && (step.forward ? chunk > 0 : chunk < last_);
     double start = stage.stream;
     if (receives) {
       const double arrival = (step.forward ? forward_in_ : backward_in_)[at];
@@ -79,10 +86,14 @@ class Clock {
       stage.host += in_.exchange_host.value();
     }
     if (in_.waits_for_sends) start = std::max({start, stage.sent_forward, stage.sent_backward});
-    const lower::RunCost& run = (step.forward ? in_.chunks[chunk].forward : in_.chunks[chunk].backward)[variant(step.micro_batch)];
-    if (!step.forward && step.micro_batch + 1 == static_cast<int>(m_)) times_.last_backward_start[chunk] = Seconds(start);
+    const lower::RunCost& run = run_of(in_.chunks[chunk], step);
+    if (!step.forward && step.gradients != lower::Gradients::inputs && step.micro_batch + 1 == static_cast<int>(m_)) times_.last_backward_start[chunk] = Seconds(start);
     stage.stream = std::max(start + run.device.value(), stage.host + run.issue_to_end.value());
     stage.host += run.host.value();
+    if (!exchanges) {
+      ++stage.next;
+      return true;
+    }
     if (step.forward && chunk < last_) send(stage, stage.sent_forward, in_.chunks[chunk].hop.value(), forward_in_, forward_posted_, cell(chunk + 1, step.micro_batch));
     if (!step.forward && chunk > 0) send(stage, stage.sent_backward, in_.chunks[chunk - 1].hop.value(), backward_in_, backward_posted_, cell(chunk - 1, step.micro_batch));
     ++stage.next;

@@ -15,7 +15,8 @@ namespace sgsim::search {
 
 /// Passes of one chunk of the model over one micro-batch, by lower::variant_of.
 struct ChunkPasses {
-  std::array<lower::RunCost, lower::kMicroBatchVariants> forward, backward;
+  std::array<lower::RunCost, lower::kMicroBatchVariants> forward, backward;  // zero bubble: backward is the weight gradients
+  lower::RunCost inputs;         // zero bubble: the input gradients
   Seconds hop;                   // transfer from this chunk to the next, and of its gradient back
 };
 
@@ -30,7 +31,7 @@ struct PipelineInput {
 
 struct PipelineTimes {
   std::vector<Seconds> end, host;                    // by stage: computation over, host free
-  std::vector<Seconds> last_backward_start;          // by chunk
+  std::vector<Seconds> last_backward_start;          // by chunk; of the pass with the weight gradients
 };
 
 /// Passes of all stages in schedule order with rendezvous transfers between them; long steps are continued from the steady

@@ -8,6 +8,7 @@
 #include "planner/search/axes.h"
 #include "sim/lower/binding/layout.h"
 #include "sim/lower/lower_segmented.h"
+#include "sim/lower/program/stack_costs.h"
 
 namespace sgsim::search {
 namespace {
@@ -82,7 +83,7 @@ std::vector<PlacementTime> placement_times(const Problem& problem, LayerCostTabl
   const cluster::Cluster cluster = resized(problem.scenario.cluster, candidate.nodes);
   const scenario::Inputs inputs = problem.cache.load(problem.scenario);
   Diagnostics diagnostics;
-  const lower::TaskCosts costs = lower::profile_costs(*inputs.profile, problem.scenario.training.execution, diagnostics);
+  const lower::TaskCosts costs = lower::training_costs(*inputs.profile, problem.scenario.training, diagnostics);
   std::vector<PlacementTime> times;
   std::set<std::vector<Dimension>> seen;
   RankOrder order = kUsualOrder;

@@ -45,7 +45,10 @@ std::string short_text(const Candidate& c) {
   if (p.pp > 1) text += fmt::format("pp {} {}{}, ", p.pp, word(p.schedule), p.virtual_stages > 1 ? fmt::format(" x{}", p.virtual_stages) : "");
   text += fmt::format("dp {}{}", p.dp, state_text(p));
   if (p.ep > 1) text += fmt::format(", ep {}", p.ep);
-  return text + fmt::format(", micro-batch {} x {}, recompute {}", p.micro_batch, p.micro_batches(), word(p.recompute));
+  text += fmt::format(", micro-batch {} x {}, recompute {}", p.micro_batch, p.micro_batches(), word(p.recompute));
+  if (p.recompute_layers > 0) text += fmt::format(" in {} layer{} of each {}", p.recompute_layers, p.recompute_layers == 1 ? "" : "s", p.virtual_stages > 1 ? "chunk" : "stage");
+  if (p.offload.any()) text += fmt::format(", offload {}{}{}", p.offload.optimizer ? "optimizer" : "", p.offload.optimizer && p.offload.activations ? " and " : "", p.offload.activations ? "activations" : "");
+  return text;
 }
 
 std::vector<scenario::Setting> settings_of(const Candidate& c) {
@@ -55,7 +58,8 @@ std::vector<scenario::Setting> settings_of(const Candidate& c) {
   std::vector<scenario::Setting> settings = {
       {"cluster.nodes", number(c.nodes)}, {"plan.dp", number(p.dp)}, {"plan.tp", number(p.tp)}, {"plan.pp", number(p.pp)}, {"plan.cp", number(p.cp)}, {"plan.ep", number(p.ep)},
       {"plan.sharding", std::string(word(p.sharding))}, {"plan.sequence_parallel", flag(p.sequence_parallel)}, {"plan.schedule", std::string(word(p.schedule))},
-      {"plan.virtual_stages", number(p.virtual_stages)}, {"plan.micro_batch", number(p.micro_batch)}, {"plan.recompute", std::string(word(p.recompute))}, {"plan.stage_layers", "null"}};
+      {"plan.virtual_stages", number(p.virtual_stages)}, {"plan.micro_batch", number(p.micro_batch)}, {"plan.recompute", std::string(word(p.recompute))}, {"plan.stage_layers", "null"},
+      {"plan.recompute_layers", p.recompute_layers > 0 ? number(p.recompute_layers) : "null"}, {"plan.offload.optimizer", flag(p.offload.optimizer)}, {"plan.offload.activations", flag(p.offload.activations)}};
   if (sharded(p)) {
     settings.push_back({"plan.fsdp.layers_per_unit", number(p.fsdp.layers_per_unit)});
     settings.push_back({"plan.fsdp.prefetch", number(p.fsdp.prefetch)});

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "planner/search/search.h"
+#include "planner/search/what_if.h"
 
 namespace sgsim::search {
 
@@ -13,6 +14,8 @@ struct ReportInput {
   const SearchResult& result;
   const SearchOptions& options;
   std::size_t top = 5;
+  std::int64_t tokens_a_sample = 0;                       // 0: samples are no sequences
+  std::vector<WhatIf> what_if;
   std::vector<std::pair<std::size_t, double>> reference;  // step time in seconds by the simgrid engine, by index in `ranked`
 };
 

@@ -24,6 +24,7 @@ ordered_json found_json(const ReportInput& in, const Found& f) {
           {"reserved_memory_bytes", f.figures().reserved.value()},
           {"memory_headroom_bytes", (in.scenario.cluster.node.gpu.memory - f.figures().reserved).value()},
           {"cost_per_sample", number_or_null(cost_per_sample(in.options.economics, gpus, f.figures().step_time, f.candidate.plan.global_batch))},
+          {"cost_per_million_tokens", in.tokens_a_sample > 0 && in.options.economics.price ? ordered_json(1e6 * *cost_per_sample(in.options.economics, gpus, f.figures().step_time, f.candidate.plan.global_batch) / static_cast<double>(in.tokens_a_sample)) : ordered_json(nullptr)},
           {"useful_share", number_or_null(useful_share(in.options.economics, gpus))},
           {"score", f.score}};
 }
@@ -43,6 +44,10 @@ std::string json_report(const ReportInput& in) {
   }
   out["pareto_front"] = ordered_json::array();
   for (const Found& f : r.front) out["pareto_front"].push_back(found_json(in, f));
+  out["what_if"] = ordered_json::array();
+  for (const WhatIf& w : in.what_if) {
+    out["what_if"].push_back({{"change", w.change}, {"best", w.best ? found_json(in, *w.best) : ordered_json(nullptr)}, {"same_plan_step_time_s", w.same ? ordered_json(w.same->step_time.value()) : ordered_json(nullptr)}});
+  }
   out["fell_out"] = ordered_json::object();
   for (const auto& [rule, rejection] : r.rejections) out["fell_out"][rule] = {{"plans", rejection.plans}, {"example", rejection.example}};
   return out.dump(2) + "\n";

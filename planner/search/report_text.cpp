@@ -23,6 +23,7 @@ class Page {
     head();
     best();
     front();
+    what_if();
     fell_out();
     return std::move(text_);
   }
@@ -31,7 +32,7 @@ class Page {
   void line(const std::string& s) { text_ += s + "\n"; }
   [[nodiscard]] std::string money(const Found& f) const {
     const auto cost = cost_per_sample(in_.options.economics, f.candidate.nodes * gpus_a_node_, f.figures().step_time, f.candidate.plan.global_batch);
-    return cost ? fmt::format("{:.4g}", 1000.0 * *cost) : "-";
+    return cost ? fmt::format("{:.4g}", in_.tokens_a_sample > 0 ? 1e6 * *cost / static_cast<double>(in_.tokens_a_sample) : 1000.0 * *cost) : "-";
   }
   [[nodiscard]] std::string goodput(const Found& f) const {
     const auto share = useful_share(in_.options.economics, f.candidate.nodes * gpus_a_node_);
@@ -41,7 +42,9 @@ class Page {
     return {fmt::format("{}", f.candidate.nodes * gpus_a_node_), to_text(f.figures().step_time), to_text(f.figures().reserved),
             fmt::format("{:.0f} %", 100.0 * (1.0 - f.figures().reserved / capacity_)), money(f), goodput(f), deviation(f), short_text(f.candidate)};
   }
-  static std::vector<std::string> titles() { return {"GPUs", "step", "memory", "free", "cost/1000", "useful", "estimate", "plan"}; }
+  [[nodiscard]] std::vector<std::string> titles() const {
+    return {"GPUs", "step", "memory", "free", in_.tokens_a_sample > 0 ? "cost/Mtoken" : "cost/1000", "useful", "estimate", "plan"};
+  }
 
   void head() {
     const SearchResult& r = in_.result;
@@ -73,6 +76,18 @@ class Page {
     table.row(titles());
     const std::size_t shown = std::min(kFrontLines, front.size());
     for (std::size_t i = 0; i < shown; ++i) table.row(cells(front[shown == 1 ? 0 : i * (front.size() - 1) / (shown - 1)]));
+    text_ += table.text();
+  }
+  void what_if() {
+    if (in_.what_if.empty() || in_.result.ranked.empty()) return;
+    const Found& now = in_.result.ranked.front();
+    line("\nwhat would change it (against the best plan above)");
+    scenario::TextTable table("lrrrl");
+    table.row({"", "step", "", "same plan", "best plan then"});
+    for (const WhatIf& w : in_.what_if) {
+      table.row({w.change, w.best ? to_text(w.best->figures().step_time) : "-", w.best ? fmt::format("{:+.1f} %", 100.0 * (w.best->figures().step_time / now.figures().step_time - 1.0)) : "",
+                 w.same ? to_text(w.same->step_time) : "does not run", w.best ? short_text(w.best->candidate) : "none fits"});
+    }
     text_ += table.text();
   }
   void fell_out() {

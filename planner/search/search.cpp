@@ -8,6 +8,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -21,6 +22,8 @@ namespace {
 
 // Closed-form memory of plans near the limit may be off by so much; those go on and are lowered before they are shown.
 constexpr double kMemoryDoubt = 0.05;
+// Room left when the number of recomputed layers is chosen: twice the median error of closed-form memory (docs/planning.md).
+constexpr double kChoiceMargin = 0.01;
 // Plans of one layout differ in buckets and prefetch only: this many of each layout are simulated.
 constexpr int kExactALayout = 3;
 // Leaders are simulated in groups of this many, whatever the number of threads, so that the same ones are.
@@ -57,6 +60,10 @@ class Search {
   template <class Work>
   void parallel(std::size_t count, Work work);
   void estimate_all();
+  void keep(const Candidate& candidate, const Figures& figures, FamilyResult& result);
+  static void reject(const char* rule, std::uint64_t plans, FamilyResult& result, const std::string& example);
+  [[nodiscard]] bool estimate_layout(const Layout& layout, const std::vector<StateOption>& options, Estimator& estimator, FamilyResult& result);
+  [[nodiscard]] bool estimate_some(const Layout& layout, const std::vector<StateOption>& options, Estimator& estimator, FamilyResult& result);
   void estimate_family(const Family& family, Estimator& estimator, FamilyResult& result);
   void simulate_leaders();
   void simulate(const std::vector<std::size_t>& which);
@@ -106,29 +113,87 @@ void Search::tell(const char* phase, std::uint64_t done, std::uint64_t total) {
   options_.progress({.phase = phase, .done = done, .total = total, .best = best_ ? std::optional(best_->second) : std::nullopt});
 }
 
+void Search::keep(const Candidate& candidate, const Figures& figures, FamilyResult& result) {
+  Found found{.candidate = candidate, .estimate = figures, .exact = {}, .score = 0.0};
+  found.score = score_of(candidate, figures);
+  result.fit.push_back(std::move(found));
+}
+
+void Search::reject(const char* rule, std::uint64_t plans, FamilyResult& result, const std::string& example) {
+  if (plans == 0) return;
+  Rejection& r = result.rejections[rule];
+  if (r.plans == 0) r.example = example;
+  r.plans += plans;
+}
+
+/// Options of a layout, those that do not fit again with what can be offloaded. Whether any fits.
+bool Search::estimate_layout(const Layout& layout, const std::vector<StateOption>& options, Estimator& estimator, FamilyResult& result) {
+  const std::size_t count = axes_.offload_optimizer ? options.size() / 2 : options.size();
+  std::vector<std::size_t> open(count);
+  std::iota(open.begin(), open.end(), std::size_t{0});
+  bool any = false;
+  for (const bool activations : {false, true}) {
+    if (activations && !offloads_activations(axes_, layout)) continue;
+    Layout tried = layout;
+    tried.plan.offload.activations = activations;
+    for (const bool optimizer : {false, true}) {
+      if (optimizer && !axes_.offload_optimizer) continue;
+      reject("offload_not_needed", count - open.size(), result, "the same plan fits without");
+      std::vector<StateOption> some;
+      for (const std::size_t i : open) some.push_back(options[optimizer ? count + i : i]);
+      const std::vector<Figures> figures = estimator.estimate(tried, some, capacity_ * (1.0 + kMemoryDoubt));
+      result.estimated += some.size();
+      std::vector<std::size_t> still_open;
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        if (figures[i].reserved > capacity_ || options_.objective == Objective::memory) still_open.push_back(open[i]);
+        if (figures[i].reserved > capacity_ * (1.0 + kMemoryDoubt)) {
+          reject("memory", 1, result, fmt::format("{} of {}", to_text(figures[i].reserved), to_text(capacity_)));
+          continue;
+        }
+        any = true;
+        keep(candidate_of(tried, some[i]), figures[i], result);
+      }
+      open = std::move(still_open);
+    }
+  }
+  return any;
+}
+
+/// As few layers recomputed as fit. Whether a larger micro-batch may still do with some.
+bool Search::estimate_some(const Layout& layout, const std::vector<StateOption>& options, Estimator& estimator, FamilyResult& result) {
+  bool any = false;
+  for (const StateOption& option : options) {
+    if (option.offload_optimizer) {
+      reject("offload_not_needed", 1, result, "more layers recomputed do it");
+      continue;
+    }
+    const auto some = estimator.fewest_recomputed(layout, option, capacity_ * (1.0 - kChoiceMargin));
+    ++result.estimated;
+    any |= some.layers < some.all;
+    if (some.layers == 0) {
+      reject("recompute_not_needed", 1, result, "the same plan fits without");
+    } else if (some.layers == some.all) {
+      reject("recompute_all_layers", 1, result, "some are not enough");
+    } else {
+      Candidate candidate = candidate_of(layout, option);
+      candidate.plan.recompute_layers = some.layers;
+      keep(candidate, some.figures, result);
+    }
+  }
+  return any;
+}
+
 void Search::estimate_family(const Family& family, Estimator& estimator, FamilyResult& result) {
   const cluster::Cluster cluster = resized(problem_.scenario.cluster, family.front().nodes);
   bool full = false;
   for (const Layout& layout : family) {
     const std::vector<StateOption> options = state_options(axes_, layout, cluster);
     if (full) {  // activations of a larger micro-batch are no smaller, and all else is the same
-      Rejection& r = result.rejections["memory_of_smaller_micro_batch"];
-      r.plans += options.size();
-      continue;
-    }
-    const std::vector<Figures> figures = estimator.estimate(layout, options);
-    result.estimated += options.size();
-    full = true;
-    for (std::size_t i = 0; i < options.size(); ++i) {
-      if (figures[i].reserved <= capacity_ * (1.0 + kMemoryDoubt)) {
-        full = false;
-        Found found{.candidate = candidate_of(layout, options[i]), .estimate = figures[i], .exact = {}, .score = 0.0};
-        found.score = score_of(found.candidate, figures[i]);
-        result.fit.push_back(std::move(found));
-        continue;
-      }
-      Rejection& r = result.rejections["memory"];
-      if (r.plans++ == 0) r.example = fmt::format("{} of {}", to_text(figures[i].reserved), to_text(capacity_));
+      reject("memory_of_smaller_micro_batch", plans_of(axes_, layout, cluster), result, "");
+    } else if (layout.plan.recompute == plan::Recompute::selective && !estimator.recomputes(layout)) {
+      reject("recompute_finds_nothing", plans_of(axes_, layout, cluster), result, "selective with fused attention is the plan without");
+    } else {
+      full = !(layout.plan.recompute_layers > 0 ? estimate_some(layout, options, estimator, result) : estimate_layout(layout, options, estimator, result));
     }
   }
 }
@@ -189,6 +254,7 @@ void Search::simulate_leaders() {
     layout.plan.sharding = plan::Sharding::ddp;
     layout.plan.fsdp = {};
     layout.plan.buckets = {};
+    layout.plan.offload.optimizer = false;
     for (const auto& [index, known] : layouts) {
       if (known == layout) return index;
     }
@@ -260,7 +326,8 @@ void Search::rank() {
 }
 
 SearchResult Search::run() {
-  space_ = enumerate(axes_, problem_.cache.load(problem_.scenario).shape, problem_.scenario.cluster, problem_.scenario.plan);
+  const scenario::Inputs inputs = problem_.cache.load(problem_.scenario);
+  space_ = enumerate(axes_, inputs.shape, problem_.scenario.cluster, problem_.scenario.plan, inputs.graph.get());
   result_.rejections = space_.rejections;
   result_.considered = space_.considered;
   result_.legal = space_.plans;

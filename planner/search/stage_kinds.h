@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "planner/search/layer_costs.h"
+#include "sim/lower/data_parallel/offload.h"
 #include "sim/lower/program/run_cost.h"
 
 namespace sgsim::search {
@@ -12,8 +13,9 @@ namespace sgsim::search {
 struct ChunkKind {
   std::vector<std::uint32_t> positions;      // segments
   std::vector<bool> is_layer;
-  lower::RunCost forward, backward;          // all positions in order, and back
-  double saved = 0.0, boundary = 0.0;        // bytes kept for one micro-batch; handed on by the last position
+  lower::RunCost forward, backward, inputs;  // all positions in order, and back; inputs: as in SegmentCost
+  double saved = 0.0, held = 0.0, boundary = 0.0;  // bytes kept for one micro-batch; for its weight gradients; handed on by the last position
+  double offloaded = 0.0, fetched = 0.0;     // bytes of `saved` that are in host memory between the passes; of the largest layer of them
   double dense = 0.0, expert = 0.0, replicated = 0.0, tied = 0.0;  // parameter elements
   int tensors = 0;
 };
@@ -26,7 +28,8 @@ struct Stages {
   std::vector<std::uint32_t> stages;                   // index in `kinds` of each stage
 };
 
-[[nodiscard]] Stages stages_of(const LayerCosts& costs, const plan::Plan& plan);
+/// `link`: of plans that offload activations; their copies beside the kernels are in the passes.
+[[nodiscard]] Stages stages_of(const LayerCosts& costs, const plan::Plan& plan, const lower::HostLink& link = {});
 
 /// A first embedding and a head that share their tensor on different stages.
 [[nodiscard]] double tied_elements(const LayerCosts& costs, const plan::Plan& plan);

@@ -85,6 +85,21 @@ RunCost side_kernels(const lower::SideKernels& kernels, const lower::TaskCosts& 
   return lower::repeat(lower::kernel_run(estimate.time, host, costs.eager.launch_latency, costs.eager.device_gap), kernels.launches);
 }
 
+bool bucket_copies(const StateSetting& s) {
+  return s.plan.sharding == Sharding::ddp && s.plan.dp * s.plan.cp > 1 && !s.types.main_gradient && !s.training.stack.gradient_bucket_view;
+}
+
+RunCost copies_out_of_buckets(const StateSetting& s, const LayerCosts& costs, const ChunkKind& kind) {
+  RunCost total;
+  if (!bucket_copies(s)) return total;
+  for (const BucketPart& bucket : buckets_of(s, costs, kind)) {
+    const Bytes each(bucket.elements * graph::size_of(s.types.gradient) / bucket.tensors);
+    total = lower::then(total, side_kernels({.name = {}, .work = graph::MemoryBound{.kind = graph::MemoryKind::copy, .read = each, .written = each, .flops = Flops()},
+                                             .launches = bucket.tensors, .operators = bucket.tensors}, s.costs));
+  }
+  return total;
+}
+
 std::vector<BucketPart> buckets_of(const StateSetting& s, const LayerCosts& costs, const ChunkKind& kind) {
   const double size = graph::size_of(s.types.gradient);
   const double limit = s.plan.buckets.bucket.value() > 0.0 ? s.plan.buckets.bucket.value() : std::numeric_limits<double>::infinity();

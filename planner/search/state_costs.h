@@ -39,6 +39,11 @@ struct ChunkState {
 /// Kernels of the framework as the compute stream runs them outside a CUDA graph.
 [[nodiscard]] lower::RunCost side_kernels(const lower::SideKernels& kernels, const lower::TaskCosts& costs);
 
+/// DDP's buckets hold copies of the gradients (lower::Stack::gradient_bucket_view is off).
+[[nodiscard]] bool bucket_copies(const StateSetting& setting);
+/// Gradients copied back out of DDP's buckets, once a step.
+[[nodiscard]] lower::RunCost copies_out_of_buckets(const StateSetting& setting, const LayerCosts& costs, const ChunkKind& kind);
+
 /// Gathers of updated parameters after the optimizer (ZeRO-1, ZeRO-2), seconds.
 [[nodiscard]] double gather_time(const StateSetting& setting, const LayerCosts& costs, const ChunkKind& kind);
 

@@ -85,8 +85,10 @@ const SuiteEntry* entry_of(const Suite& suite, const std::string& file) {
 
 }  // namespace
 
-Suite read_suite(const std::string& path) {
-  const nlohmann::json tree = parse_json(read_text_file(path), path);
+Suite read_suite(const std::string& path) { return suite_from_text(read_text_file(path), path); }
+
+Suite suite_from_text(std::string_view text, const std::string& path) {
+  const nlohmann::json tree = parse_json(text, path);
   const JsonValue root(tree, path);
   root.check_object();
   root.check_keys({"schema_version", "description", "tolerances", "baseline"});

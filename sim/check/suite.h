@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/check/row.h"
@@ -33,6 +34,7 @@ struct Suite {
   std::map<std::string, double> baseline;  // row id -> error then
 };
 [[nodiscard]] Suite read_suite(const std::string& path);
+[[nodiscard]] Suite suite_from_text(std::string_view text, const std::string& path);
 
 struct Breach {
   std::string file, id;   // id: the row at fault; empty where the whole file is

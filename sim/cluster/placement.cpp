@@ -41,6 +41,12 @@ double nics_of_hurt_node(const Cluster& cluster, int node, const std::vector<int
   return own / most;
 }
 
+// NICs that `senders` neighbouring GPUs of a node reach: those nearest to them. The ranks of a stage lie side by side
+// (tensor parallel fastest, pipeline slowest), and where a stage has half a node it sends through half of its NICs.
+double reach(const Node& node, double senders) {
+  return std::max(1.0, std::min(1.0, senders / node.gpus) * node.nics);
+}
+
 // Network part: NICs the group may use on its worst node, the slowest of them, and what the leaf up-links leave.
 void add_network(const Cluster& cluster, const std::map<int, std::vector<int>>& locals_by_node, double concurrent, GroupShape& shape) {
   double nics = static_cast<double>(cluster.node.nics);
@@ -54,7 +60,7 @@ void add_network(const Cluster& cluster, const std::map<int, std::vector<int>>& 
       near.insert(nic);
       slow = std::min(slow, slowest(cluster, FaultKind::slow_nic, node, nic));
     }
-    nics = std::min({nics, static_cast<double>(near.size()), cluster.node.nics / concurrent});
+    nics = std::min({nics, static_cast<double>(near.size()), reach(cluster.node, static_cast<double>(locals.size()) * concurrent) / concurrent});
     if (working_nics(cluster, node) < cluster.node.nics) nics = std::min(nics, nics_of_hurt_node(cluster, node, locals, concurrent));
     ++nodes_by_leaf[node / cluster.fabric.nodes_per_leaf];
   }

@@ -26,7 +26,8 @@ struct GroupShape {
 };
 
 /// Shape of the communicator of `members` (in ring order) while `concurrent_groups_per_node` groups like it use each
-/// node's NICs at the same time (1 when it is alone; 8 when each of 8 local GPUs reduces in its own group).
+/// node's NICs at the same time (1 when it is alone; 8 when each of 8 local GPUs reduces in its own group). Their members are
+/// taken to sit beside this group's: four groups of one GPU each share the NICs of half a node of eight, not all of them.
 [[nodiscard]] GroupShape group_shape(const Cluster& cluster, std::span<const GpuId> members, double concurrent_groups_per_node);
 
 }  // namespace sgsim::cluster

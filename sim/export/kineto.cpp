@@ -18,7 +18,9 @@ class RankWriter {
 
   std::string write(std::size_t index) {
     // Times count from a base in the header, as in PyTorch 2.4 and later: decimals of absolute times would not fit a double.
+    // A whole number of microseconds, so that readers which round times to microseconds round them as those of the original.
     base_ = first_time(rank_);
+    base_ -= ((base_ % 1000) + 1000) % 1000;
     number_ = rank_.rank >= 0 ? rank_.rank : static_cast<std::int32_t>(index);
     write_header();
     for (const trace::HostOp& op : rank_.ops) write_host_op(op);

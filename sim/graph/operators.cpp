@@ -229,6 +229,7 @@ constexpr std::array kOperators = {
     Entry{"_c10d_functional.reduce_scatter_tensor", collective, rules::reduce_scatter},
     Entry{"_c10d_functional.all_to_all_single", collective, rules::all_to_all},
     Entry{"_c10d_functional.broadcast", collective, rules::like_first},
+    Entry{"_c10d_functional.permute_tensor", collective, rules::like_first},
     Entry{"_c10d_functional.wait_tensor", view, rules::same_view},
 };
 
@@ -284,6 +285,7 @@ std::optional<CollectiveOp> collective_of(std::string_view target) {
   if (target.find(".all_gather") != std::string_view::npos) return CollectiveOp::all_gather;
   if (target.find(".reduce_scatter") != std::string_view::npos) return CollectiveOp::reduce_scatter;
   if (target.find(".all_to_all") != std::string_view::npos) return CollectiveOp::all_to_all;
+  if (target.find(".permute_tensor") != std::string_view::npos) return CollectiveOp::send_receive;  // each rank to the next
   return CollectiveOp::broadcast;
 }
 

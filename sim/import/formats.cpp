@@ -15,6 +15,7 @@
 #include "sim/import/nvidia_smi/nvidia_smi.h"
 #include "sim/import/known/known.h"
 #include "sim/import/onnx/onnx.h"
+#include "sim/import/own_timeline/own_timeline.h"
 #include "sim/import/pytorch_et/pytorch_et.h"
 #include "sim/import/simai/simai.h"
 #include "sim/import/torch_trace/torch_trace.h"
@@ -31,6 +32,7 @@ const std::vector<Format>& formats() {
       nsys::format(),
       nvidia_smi::format(),
       onnx::format(),
+      own_timeline::format(),
       pytorch_et::format(),
       simai::format(),
       torch_trace::format(),

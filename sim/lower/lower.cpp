@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/lower/lower_segmented.h"
+#include "sim/lower/segments.h"
 #include "sim/lower/program/stack_costs.h"
 #include "sim/plan/legality.h"
 
@@ -31,12 +32,12 @@ plan::Violation nothing_to_shard(const Request& request) {
 std::variant<Lowered, std::vector<plan::Violation>> lower(const Request& request) {
   auto violations = plan::check_plan(request.model, request.plan, request.cluster);
   if (!violations.empty()) return violations;
+  violations = graph_violations(request.graph, request.plan);
+  if (!violations.empty()) return violations;
   const SegmentedModel model = segment_model(request.graph, request.model, request.plan, request.training);
   Diagnostics diagnostics;
   if (request.plan.tp > 1 && !shards_anything(model)) return std::vector<plan::Violation>{nothing_to_shard(request)};
-  TaskCosts plain = profile_costs(request.profile, request.training.execution, diagnostics);
-  if (!request.training.tf32) plain = with_full_float32(std::move(plain), request.profile, diagnostics);
-  const TaskCosts costs = with_stack(std::move(plain), request.profile, request.training.stack);
+  const TaskCosts costs = training_costs(request.profile, request.training, diagnostics);
   const ShapeOf shape_of = [&](std::span<const GpuId> members, double concurrent) { return cluster::group_shape(request.cluster, members, concurrent); };
   Lowered lowered = lower_segmented(model, request.plan, request.training, request.cluster, shape_of, costs, {.merge_lockstep = request.merge_lockstep});
   lowered.diagnostics.merge(diagnostics);

@@ -64,6 +64,7 @@ struct Lowered {
   Workload workload;
   std::vector<Memory> memory;             // by program
   Flops model_flops;                      // of one step of the whole job, recomputation excluded (MFU)
+  Flops above_diagonal_flops;             // of them: what does not count if attention under an explicit mask or unfused is causal
   Flops hardware_flops;                   // recomputation included (HFU)
   std::vector<plan::Note> notes;
   Diagnostics diagnostics;

@@ -10,11 +10,15 @@ namespace sgsim::lower {
 namespace {
 
 // Recomputed kernels of one micro-batch on one rank of every stage.
-Flops recomputed_flops(const SegmentedModel& model, const std::vector<SegmentLaunches>& segments) {
+Flops recomputed_flops(const std::vector<std::vector<Chunk>>& stages, const std::vector<SegmentLaunches>& segments) {
   Flops total;
-  for (const std::uint32_t index : model.order) {
-    for (const Launch& launch : segments[index].recompute) {
-      if (!launch.kernel->is_communication) total += launch.estimate.flops;
+  for (const auto& chunks : stages) {
+    for (const Chunk& chunk : chunks) {
+      for (const Position& position : chunk.positions) {
+        for (const Launch& launch : segments[position.segment].recompute) {
+          if (!launch.kernel->is_communication) total += launch.estimate.flops;
+        }
+      }
     }
   }
   return total;
@@ -45,10 +49,10 @@ Stages build_stages(const StageInput& input, const cluster::Cluster& cluster, co
 
 Lowered lower_segmented(const SegmentedModel& model, const plan::Plan& plan, const Training& training, const cluster::Cluster& cluster,
                         const ShapeOf& shape_of, const TaskCosts& costs, const LowerOptions& options) {
-  const std::vector<SegmentLaunches> segments = price_segments(model, training.execution, training.stack.compile_layers_only, costs, training.stack.float8_linear);
+  const std::vector<SegmentLaunches> segments = price_segments(model, training.execution, training.stack.compile_layers_only, costs, training.stack.float8_linear, plan.schedule == plan::Schedule::zero_bubble);
   const auto stages = partition(model, plan);
   const int shard_group = resolved_shard_group(plan, cluster.node.gpus);
-  StageInput input{.model = model, .segments = segments, .stages = stages, .plan = plan, .training = training, .costs = costs, .shard_group = shard_group, .merge_lockstep = options.merge_lockstep && can_merge(plan, training.stack)};
+  StageInput input{.model = model, .segments = segments, .stages = stages, .plan = plan, .training = training, .costs = costs, .shard_group = shard_group, .merge_lockstep = options.merge_lockstep && can_merge(plan, training.stack), .host_link = host_link_of(cluster.node)};
   Stages built = build_stages(input, cluster, shape_of);
   if (!built.bound.merging_is_exact) {
     input.merge_lockstep = false;
@@ -59,7 +63,8 @@ Lowered lower_segmented(const SegmentedModel& model, const plan::Plan& plan, con
   lowered.workload = std::move(built.bound.workload);
   const auto passes = static_cast<double>(plan.micro_batches() * plan.dp);
   lowered.model_flops = model.model_flops * passes;
-  lowered.hardware_flops = lowered.model_flops + recomputed_flops(model, segments) * (passes * plan.tp * plan.cp);
+  lowered.above_diagonal_flops = model.above_diagonal_flops * passes;
+  lowered.hardware_flops = lowered.model_flops + recomputed_flops(stages, segments) * (passes * plan.tp * plan.cp);
   lowered.notes = model.notes;
   lowered.diagnostics.merge(model.diagnostics);
   return lowered;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/compile/passes.h"
+#include "sim/lower/recompute/attention_core.h"
 #include "sim/lower/recompute/recompute.h"
 #include "sim/lower/segment/assemble.h"
 #include "sim/lower/segment/compile_apart.h"
@@ -14,6 +15,7 @@
 #include "sim/lower/segment/fused_kernels.h"
 #include "sim/lower/segment/model_flops.h"
 #include "sim/lower/segment/reduce.h"
+#include "sim/lower/shard/context.h"
 #include "sim/lower/shard/experts.h"
 #include "sim/lower/shard/shard.h"
 
@@ -57,6 +59,14 @@ void note_whole_work(Flops undivided, Flops of_one_rank, int tp, std::vector<pla
                                100.0 * std::max(0.0, divided))});
 }
 
+void apply_context_parallel(Work& work, const plan::Plan& plan, const Stack& stack, SegmentedModel& result) {
+  if (plan.cp == 1) return;
+  shard::ContextSharded sharded = shard::shard_context(work.graph, {.cp = plan.cp, .all_gather = stack.context_parallel_all_gather});
+  work.expert = carried(work.expert, work.graph, sharded.graph);
+  work.graph = std::move(sharded.graph);
+  result.diagnostics.merge(sharded.diagnostics);
+}
+
 void apply_tensor_parallel(Work& work, const plan::ModelShape& model, const plan::Plan& plan, const Stack& stack,
                            const std::vector<std::uint32_t>& times, SegmentedModel& result) {
   work.tensor_sharded.assign(work.graph.nodes.size(), false);
@@ -66,8 +76,8 @@ void apply_tensor_parallel(Work& work, const plan::ModelShape& model, const plan
                                .reduce_each_product = stack.tensor_parallel_reduces_each,
                                .overlap_weight_gradients = stack.tensor_parallel_overlap};
   shard::Sharded sharded = shard::shard_tensor_parallel(work.graph, model, options);
-  note_whole_work(segment::model_flops(work.graph, segment::cut(work.graph), times),
-                  segment::model_flops(sharded.graph, segment::cut(sharded.graph), times), plan.tp, result.notes);
+  note_whole_work(segment::model_flops(work.graph, segment::cut(work.graph), times, 0).total,
+                  segment::model_flops(sharded.graph, segment::cut(sharded.graph), times, 0).total, plan.tp, result.notes);
   work.expert = carried(work.expert, work.graph, sharded.graph);
   work.graph = std::move(sharded.graph);
   work.tensor_sharded = std::move(sharded.tensor_sharded);
@@ -124,19 +134,33 @@ bool fuses_across_layers(const plan::Plan& plan, const Training& training) {
   return training.execution != compile::Execution::eager && !unit_by_unit && !training.stack.compile_layers_only;
 }
 
-SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::ModelShape& model, const plan::Plan& plan,
-                             const Training& training) {
+std::vector<plan::Violation> graph_violations(const graph::OperatorGraph& graph, const plan::Plan& plan) {
+  if (plan.cp == 1) return {};
+  if (graph.sequence == 0 || graph.sequence % (2 * plan.cp) != 0) {
+    return {{"cp_divides_sequence", fmt::format("context parallel {}: the graph's {} tokens are no multiple of {} (two chunks a rank)", plan.cp, graph.sequence, 2 * plan.cp)}};
+  }
+  const std::vector<bool> core = recompute::attention_core(graph, segment::cut(graph));
+  if (std::find(core.begin(), core.end(), true) == core.end()) return {};
+  return {{"cp_needs_fused_attention", fmt::format("context parallel {}: attention is unfused, and blocks of keys can only be merged by the statistics of a fused kernel; use fused attention or cp = 1", plan.cp)}};
+}
+
+namespace {
+
+SegmentedModel segment_uniform(const graph::OperatorGraph& graph, const plan::ModelShape& model, const plan::Plan& plan, const Training& training) {
   SegmentedModel result;
   const bool across = fuses_across_layers(plan, training);
   const segment::Cut whole = segment::cut(graph);
   const segment::Layers layers = segment::find_equal_layers(graph, whole);
   segment::Reduced reduced = segment::reduce(graph, whole, layers, segment::shorten(layers, across), across);
-  result.model_flops = segment::model_flops(reduced.graph, segment::cut(reduced.graph), reduced.times);
+  const segment::ModelFlops flops = segment::model_flops(reduced.graph, segment::cut(reduced.graph), reduced.times, model.heads);
+  result.model_flops = flops.total;
+  result.above_diagonal_flops = flops.above_diagonal;
 
   Work work{.graph = std::move(reduced.graph), .tensor_sharded = {}, .expert = {}, .recomputed = {}};
   const bool lowers = training.autocast && training.compute_dtype != graph::DType::float32;  // as in PyTorch, autocast to float32 casts nothing
   if (lowers) work.graph = compile::autocast(work.graph, training.compute_dtype);
   apply_expert_parallel(work, model, plan);
+  apply_context_parallel(work, plan, training.stack, result);
   apply_tensor_parallel(work, model, plan, training.stack, reduced.times, result);
   apply_recompute(work, plan, training.execution, result);
   const segment::Cut cut = segment::cut(work.graph);
@@ -146,6 +170,31 @@ SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::Mode
   keep_distinct(segment::assemble(compiled, cut, marks), reduced.stands_for, result);
   result.modules = compiled.graph.modules;
   return result;
+}
+
+void shift_modules(std::vector<compile::Kernel>& kernels, std::uint32_t by) {
+  for (compile::Kernel& kernel : kernels) kernel.module = ModuleId{kernel.module.value + by};
+}
+
+}  // namespace
+
+SegmentedModel with_kept_layers(SegmentedModel recomputed, const SegmentedModel& kept) {
+  const auto first_segment = static_cast<std::uint32_t>(recomputed.segments.size()), first_module = static_cast<std::uint32_t>(recomputed.modules.size());
+  for (ModelSegment segment : kept.segments) {
+    for (auto* list : {&segment.forward, &segment.recompute, &segment.backward}) shift_modules(*list, first_module);
+    recomputed.segments.push_back(std::move(segment));
+  }
+  recomputed.modules.insert(recomputed.modules.end(), kept.modules.begin(), kept.modules.end());
+  for (const std::uint32_t index : kept.order) recomputed.kept_order.push_back(first_segment + index);
+  return recomputed;
+}
+
+SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::ModelShape& model, const plan::Plan& plan, const Training& training) {
+  SegmentedModel recomputed = segment_uniform(graph, model, plan, training);
+  if (plan.recompute_layers == 0) return recomputed;
+  plan::Plan keeping = plan;
+  keeping.recompute = plan::Recompute::none;
+  return with_kept_layers(std::move(recomputed), segment_uniform(graph, model, keeping, training));
 }
 
 }  // namespace sgsim::lower

@@ -38,6 +38,9 @@ struct ModelSegment {
   std::vector<ParameterShard> parameters;
   std::vector<ParameterShard> shared_parameters;  // parameters of an earlier segment that this one reads too (a tied
                                  // head); a pipeline stage without that segment holds a copy of its own
+  std::vector<bool> weight_only; // by backward kernel: only parameter gradients depend on it, so that a zero-bubble schedule may
+                                 // run it later; empty: none
+  Bytes held;                    // what those kernels read of activations and of other kernels' results
   Bytes boundary;                // activation handed to the next segment (its gradient has the same size)
   Bytes saved;                   // activations kept from forward to backward, allocator rounding excluded
   Bytes forward_peak;            // transient bytes above `saved` while the forward kernels run
@@ -49,20 +52,30 @@ struct ModelSegment {
 struct SegmentedModel {
   std::vector<ModelSegment> segments;       // distinct ones
   std::vector<std::uint32_t> order;         // segment index of each position: before, layers..., after
+  std::vector<std::uint32_t> kept_order;    // the same without recomputation, for plans that recompute some layers only; else empty
   std::vector<std::string> modules;         // table of the kernels' ModuleIds
   Flops model_flops;                        // of one micro-batch, forward and backward, before tensor-parallel division, recomputation excluded
+  Flops above_diagonal_flops;               // of them: above the diagonal of attention under an explicit mask or unfused (segment/model_flops.h)
   std::vector<plan::Note> notes;            // vocabulary padding and the like
   Diagnostics diagnostics;
 };
 
-/// Shards by tensor parallelism (with or without sequence parallelism) and expert parallelism, applies recomputation,
+/// Shards by tensor parallelism (with or without sequence parallelism), context and expert parallelism, applies recomputation,
 /// autocasts, fuses, and cuts into segments. With Stack::compile_layers_only what stands before and after the layers has
-/// eager kernels. Depends on tp, ep, sequence_parallel, recompute and `fuses_across_layers` of the plan, and on
-/// execution, autocast, compute_dtype, compile_layers_only and the tensor_parallel_* fields of the training: callers cache
+/// eager kernels. Depends on tp, cp, ep, sequence_parallel, recompute (and whether recompute_layers is 0) and `fuses_across_layers` of the plan, and on
+/// execution, autocast, compute_dtype, compile_layers_only and the tensor_parallel_* and context_parallel_* fields of the training: callers cache
 /// it across plans. Kernel::nodes, reads and saved are empty in the result (the graph they index is not kept);
 /// Kernel::inputs index the list that the kernel stands in.
 [[nodiscard]] SegmentedModel segment_model(const graph::OperatorGraph& graph, const plan::ModelShape& model,
                                            const plan::Plan& plan, const Training& training);
+
+/// The model of a plan that recomputes some layers only, of the models that recompute all and none of them. Distinct segments of both;
+/// partition() takes the first Plan::recompute_layers layers of each chunk from `order`, the others from `kept_order`.
+[[nodiscard]] SegmentedModel with_kept_layers(SegmentedModel recomputed, const SegmentedModel& kept);
+
+/// Rules that the graph decides: context parallelism needs fused attention and a sequence of two equal chunks a rank. Callers
+/// of segment_model() ask first, after plan::check_plan.
+[[nodiscard]] std::vector<plan::Violation> graph_violations(const graph::OperatorGraph& graph, const plan::Plan& plan);
 
 /// Whether kernels may cover operators of two layers: when the model is compiled as a whole. FSDP compiles each layer
 /// apart (its hooks break the graph between layers), so does Stack::compile_layers_only; eager fuses nothing.

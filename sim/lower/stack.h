@@ -20,6 +20,10 @@ struct Stack {
   /// DDP divides every gradient by the world size in a kernel of its own before the all-reduce (reducer.cpp,
   /// mark_variable_ready_dense). Megatron-LM scales in the loss or in NCCL instead.
   bool gradient_scale_kernels = true;
+  /// DDP without a gradient buffer of its own: gradients are views of the buckets (gradient_as_bucket_view=True). PyTorch's
+  /// default is False (torch/nn/parallel/distributed.py): the buckets are a second copy of all gradients, and each is copied
+  /// back out of its bucket when the backward pass ends (reducer.cpp, finalize_bucket_dense).
+  bool gradient_bucket_view = false;
   /// ZeRO-1 reduces gradients by all-reduce (DeepSpeed stage 1 before 0.3.16) instead of reduce-scatter.
   bool zero1_all_reduce = false;
   /// Gathers of updated parameters (ZeRO-1, ZeRO-2) run beside the next forward pass (Megatron --overlap-param-gather).
@@ -67,6 +71,10 @@ struct Stack {
   /// Tensor parallel: sums of input gradients run beside the weight gradients' products (Megatron-LM,
   /// LinearWithGradAccumulationAndAsyncCommunication).
   bool tensor_parallel_overlap = false;
+
+  /// Context parallel: keys and values of all ranks are gathered at once, in both passes (torchtitan's rotate method
+  /// "allgather"); false: they go round the ring block by block (Megatron-LM's cp_comm_type "p2p").
+  bool context_parallel_all_gather = false;
 
   bool operator==(const Stack&) const = default;
 };

@@ -11,7 +11,8 @@ namespace sgsim::plan {
 
 /// How parameters, gradients and optimizer state are spread over the data-parallel ranks.
 enum class Sharding : std::uint8_t { ddp, zero1, zero2, fsdp, hybrid };
-enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
+/// zero_bubble: ZB-H1 of Qi et al. 2023 (backward passes split into input and weight gradients).
+enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zero_bubble };
 enum class Recompute : std::uint8_t { none, selective, full };
 
 /// FSDP (ZeRO-3) and hybrid shard.
@@ -30,6 +31,14 @@ struct BucketOptions {
   auto operator<=>(const BucketOptions&) const = default;
 };
 
+/// What lies in host memory instead of the GPU's.
+struct OffloadOptions {
+  bool optimizer = false;            // optimizer state; the host updates the parameters (ZeRO-Offload, Ren et al. 2021)
+  bool activations = false;          // what layers keep from forward to backward, except each stage's latest
+  [[nodiscard]] bool any() const { return optimizer || activations; }
+  auto operator<=>(const OffloadOptions&) const = default;
+};
+
 /// How the graph is spread. Rank order, fastest first: tp, cp, ep within dp, dp, pp (Megatron's order).
 struct Plan {
   int dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
@@ -43,6 +52,8 @@ struct Plan {
   FsdpOptions fsdp;
   BucketOptions buckets;
   std::vector<int> stage_layers;     // layers of each stage and chunk in pipeline order; empty: even split
+  int recompute_layers = 0;          // layers of each chunk that are recomputed, its first ones; 0: all (Megatron-LM's "block" method)
+  OffloadOptions offload;
 
   [[nodiscard]] int world() const { return dp * tp * pp * cp; }
   /// Micro-batches one data-parallel rank runs a step (gradient accumulation).

@@ -16,30 +16,46 @@ using trace::kNone;
 
 constexpr std::size_t kMostStreams = 60'000;  // a program counts its streams in 16 bits
 
-// Groups whose every member has the same operations become communicators; the others' kernels stay as long as measured.
-std::vector<ProgramInput> bind_groups(const trace::ImportedRun& run, const trace::Matching& matching, lower::Workload& workload) {
-  std::vector<ProgramInput> inputs(run.ranks.size());
-  std::map<std::uint32_t, std::set<std::uint32_t>> members;
-  for (const trace::Matched& m : matching.operations) {
-    for (const trace::Member& member : m.members) members[m.group].insert(member.rank);
+// All members were at it at one time, as far as their clocks agree: else waiting for each other would be another run than the measured one.
+bool together(const trace::ImportedRun& run, const trace::Matched& m, Nanoseconds skew) {
+  Nanoseconds last = std::numeric_limits<Nanoseconds>::min(), first_end = std::numeric_limits<Nanoseconds>::max();
+  for (const trace::Member& member : m.members) {
+    if (const trace::DeviceOp* op = trace::kernel_of(run, member)) last = std::max(last, op->start), first_end = std::min(first_end, trace::end_of(*op));
   }
-  std::map<std::uint32_t, GroupId> ids;
-  for (const auto& [g, ranks] : members) {
+  return last <= first_end + skew;
+}
+
+// Groups whose every member has the same operations become communicators; the others' kernels stay as long as measured.
+std::vector<ProgramInput> bind_groups(const trace::ImportedRun& run, const trace::Matching& matching, lower::Workload& workload, Diagnostics& report) {
+  using Channel = std::pair<std::uint32_t, std::uint32_t>;  // group, and the pair within it
+  std::vector<ProgramInput> inputs(run.ranks.size());
+  std::map<Channel, std::set<std::uint32_t>> members;
+  for (const trace::Matched& m : matching.operations) {
+    for (const trace::Member& member : m.members) members[{m.group, m.channel}].insert(member.rank);
+  }
+  std::map<Channel, std::vector<std::uint16_t>> slots;  // by rank of the run
+  for (const auto& [channel, ranks] : members) {
     if (ranks.size() < 2) continue;
-    ids[g] = GroupId{static_cast<std::uint32_t>(workload.groups.size())};
-    lower::Group group{.kind = run.strings.at(run.groups[g].name), .members = {}};
-    for (const std::uint32_t r : ranks) group.members.push_back(RankId{r});
+    lower::Group group{.kind = run.strings.at(run.groups[channel.first].name), .members = {}};
+    auto& slot = slots[channel];
+    slot.resize(run.ranks.size());
+    for (const std::uint32_t r : ranks) {
+      group.members.push_back(RankId{r});
+      slot[r] = static_cast<std::uint16_t>(workload.ranks[r].groups.size());
+      workload.ranks[r].groups.push_back(GroupId{static_cast<std::uint32_t>(workload.groups.size())});
+    }
     workload.groups.push_back(std::move(group));
   }
   for (const trace::Matched& m : matching.operations) {
-    if (ids.count(m.group) == 0 || m.members.size() != members[m.group].size()) continue;
-    for (const trace::Member& member : m.members) inputs[member.rank].transfers[member.collective] = m.transfer;
-  }
-  for (std::uint32_t r = 0; r < run.ranks.size(); ++r) {
-    for (const auto& [g, id] : ids) {
-      if (members[g].count(r) == 0) continue;
-      inputs[r].slots[g] = static_cast<std::uint16_t>(workload.ranks[r].groups.size());
-      workload.ranks[r].groups.push_back(id);
+    const auto slot = slots.find({m.group, m.channel});
+    if (slot == slots.end() || m.members.size() != members[{m.group, m.channel}].size()) continue;
+    if (!together(run, m, matching.skew + 1'000)) {
+      report.add("import.replay.members_never_together", Severity::warning, run.strings.at(run.groups[m.group].name));
+      continue;
+    }
+    for (const trace::Member& member : m.members) {
+      inputs[member.rank].transfers[member.collective] = m.transfer;
+      inputs[member.rank].slots[member.collective] = slot->second[member.rank];
     }
   }
   return inputs;
@@ -61,7 +77,7 @@ Built build_programs(const trace::ImportedRun& run, const trace::Matching& match
     for (const trace::HostWait& w : dependencies[r].waits) built.origin = std::min(built.origin, run.ranks[r].calls[w.call].start);
     built.workload.ranks.push_back({.program = ProgramId{static_cast<std::uint32_t>(r)}, .gpu = GpuId{static_cast<std::uint32_t>(r)}, .speed = 1.0, .groups = {}});
   }
-  const std::vector<ProgramInput> inputs = bind_groups(run, matching, built.workload);
+  const std::vector<ProgramInput> inputs = bind_groups(run, matching, built.workload, built.report);
   built.task_of.resize(run.ranks.size());
   for (std::uint32_t r = 0; r < run.ranks.size(); ++r) {
     const trace::RankTrace& rank = run.ranks[r];

@@ -141,7 +141,7 @@ class ProgramBuilder {
 
   std::uint32_t comm(const trace::DeviceOp& op, Nanoseconds transfer) {
     const trace::Collective& c = rank_.collectives[op.collective];
-    lower::Comm comm{.slot = input_.slots.at(c.group), .name = name(run_.strings.at(c.name)), .transfer = {.latency = seconds(transfer), .wire_bytes = Bytes(0.0), .bandwidth = BytesPerSecond(0.0), .algorithm = "measured", .protocol = "measured", .source = cost::Source::measured},
+    lower::Comm comm{.slot = input_.slots.at(op.collective), .name = name(run_.strings.at(c.name)), .transfer = {.latency = seconds(transfer), .wire_bytes = Bytes(0.0), .bandwidth = BytesPerSecond(0.0), .algorithm = "measured", .protocol = "measured", .source = cost::Source::measured},
                      .payload = Bytes(std::max(0.0, c.bytes)), .op = trace::collective_op(c.kind).value_or(graph::CollectiveOp::all_reduce)};
     program_.comms.push_back(comm);
     return static_cast<std::uint32_t>(program_.comms.size() - 1);

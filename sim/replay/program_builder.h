@@ -13,7 +13,7 @@ namespace sgsim::replay {
 /// What a rank's program takes from elsewhere than its trace.
 struct ProgramInput {
   std::map<std::uint32_t, Nanoseconds> transfers;      // by collective of the rank: transfer time of those that wait for members
-  std::map<std::uint32_t, std::uint16_t> slots;        // by group of the run, of those
+  std::map<std::uint32_t, std::uint16_t> slots;        // by collective of the rank, of those
   std::array<double, trace::kKernelKinds> factor{};    // on the duration of every other operation, by kind
 
   ProgramInput() { factor.fill(1.0); }

@@ -1,19 +1,27 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/cluster/cluster.h"
+#include "sim/core/quantity.h"
 #include "sim/cost/profile.h"
 #include "sim/replay/replay.h"
 
 namespace sgsim::replay {
 
-/// Sizes of a job: data and tensor parallel. Rank r is tensor rank r % tp of data rank r / tp.
+/// Sizes of a job: data, tensor and pipeline parallel, and micro-batches a step. Rank ((p * dp) + d) * tp + t: tensor fastest, as in Megatron.
 struct Sizes {
-  int dp = 1, tp = 1;
-  [[nodiscard]] int ranks() const { return dp * tp; }
+  int dp = 1, tp = 1, pp = 1, micro_batches = 1;
+  [[nodiscard]] int ranks() const { return dp * tp * pp; }
+  bool operator==(const Sizes&) const = default;
 };
+
+/// The sizes that a timeline of sgsim simulate names; nothing for other files. Throws InputError where it has context or expert parallel ranks or several
+/// model chunks a stage, which are not rescaled.
+[[nodiscard]] std::optional<Sizes> sizes_in(const trace::ImportedRun& run);
 
 /// A machine: its cluster, large enough for the job, and the profile of its GPUs.
 struct Machine {
@@ -25,9 +33,10 @@ struct Machine {
 struct Rescale {
   Sizes captured, wanted;
   Machine from, to;
+  Bytes boundary = Bytes(-1.0);  // one micro-batch's activations between two stages; needed where no send was captured
 };
 
-/// The program of the run's first rank on every rank of the wanted job: ready to fold.
+/// The captured programs on every rank of the wanted job: ready to fold.
 struct Rescaled {
   lower::Workload workload;
   Diagnostics report;   // "import.rescale.<what>": every assumption, counted
@@ -36,9 +45,10 @@ struct Rescaled {
 /// A collective's transfer time is the captured one (least over the imported ranks) times what the cost model gives for the wanted over the
 /// captured group, size and machine. Kernels: with another tensor size, matrix products, attention and the optimizer take the share
 /// of the sizes; with another GPU, matrix products, attention and convolutions go by peak rate, everything else by memory bandwidth. The batch of a
-/// rank stays as it was. The host's times stay.
-/// Throws InputError where a group's role does not follow from its size (dp and tp equal), or a size of 1 was captured and a larger one is
-/// wanted: the program then lacks the collectives that it would need.
-[[nodiscard]] Rescaled rescale(const trace::ImportedRun& run, const trace::Matching& matching, const trace::Dependencies& dependencies, const Rescale& request);
+/// rank's micro-batch stays as it was. The host's times stay.
+/// Pipelines (captured or wanted), and other numbers of micro-batches: the captured passes of a stage are put in 1F1B order (pipeline.h).
+/// `dependencies`: by rank of the run. Throws InputError where a group's role does not follow from its description or size, or a size of 1 was captured
+/// and a larger one is wanted: the program then lacks the collectives that it would need.
+[[nodiscard]] Rescaled rescale(const trace::ImportedRun& run, const trace::Matching& matching, const std::vector<trace::Dependencies>& dependencies, const Rescale& request);
 
 }  // namespace sgsim::replay

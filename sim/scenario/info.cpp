@@ -18,6 +18,7 @@
 #include "sim/scenario/json_reader.h"
 #include "sim/scenario/read.h"
 #include "sim/scenario/report.h"
+#include "sim/scenario/stack_file.h"
 #include "sim/scenario/sweep/sweep.h"
 #include "sim/scenario/text_table.h"
 
@@ -181,6 +182,19 @@ std::string result_text(const std::string& path, const std::string& text) {
                      to_text(Seconds(tree.value("step_time_s", 0.0))));
 }
 
+std::string stack_text(const std::string& path) {
+  const StackFile stack = read_stack_file(std::filesystem::absolute(path).string(), "");
+  std::size_t settings = 0, conditions = 0;
+  for (const StackFile::Statement& s : stack.statements) {
+    settings += s.set.size();
+    conditions += s.when.empty() ? 0 : 1;
+  }
+  TextTable table("lr");
+  table.row({"statements", fmt::format("{}, {} of them under conditions", stack.statements.size(), conditions)});
+  table.row({"settings", std::to_string(settings)});
+  return fmt::format("{}: training stack \"{}\"\n  {}\n  of records whose framework begins with: {}\n", path, stack.name, stack.description, fmt::join(stack.frameworks, ", ")) + table.text();
+}
+
 }  // namespace
 
 FileKind kind_of(std::string_view text) {
@@ -194,6 +208,7 @@ FileKind kind_of(std::string_view text) {
   if (has("plan") && has("cluster")) return FileKind::scenario;
   if (has("step_time_s") && has("scenario")) return FileKind::result;
   if (has("sources") && has("gpu")) return FileKind::profile;
+  if (has("statements") && has("frameworks")) return FileKind::stack;
   if (has("model_type")) return FileKind::model_config;
   if (has("schema_version") && (has("node") || has("builtin"))) return FileKind::cluster;
   return FileKind::unknown;
@@ -210,6 +225,7 @@ std::string info_text(const std::string& path) {
     case FileKind::profile: return profile_text(path);
     case FileKind::timeline: return timeline_text(path, text);
     case FileKind::result: return result_text(path, text);
+    case FileKind::stack: return stack_text(path);
     case FileKind::unknown: break;
   }
   (void)parse_document(text, path);  // names the place where it stops being JSON

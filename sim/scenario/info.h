@@ -5,7 +5,7 @@
 
 namespace sgsim::scenario {
 
-enum class FileKind : unsigned char { graph, model_config, scenario, sweep, cluster, profile, result, timeline, unknown };
+enum class FileKind : unsigned char { graph, model_config, scenario, sweep, cluster, profile, result, timeline, stack, unknown };
 
 /// What a JSON text is, by its content alone.
 [[nodiscard]] FileKind kind_of(std::string_view text);

@@ -105,6 +105,7 @@ std::string ObjectReader::text(const std::string& key, std::string_view expected
   const json* member = defaulted(key, fallback.has_value(), expected);
   if (member == nullptr) return *fallback;
   if (!member->is_string()) fail(key, describe(*member), std::string(expected));
+  if (member->get_ref<const std::string&>().find('\0') != std::string::npos) fail(key, "a text with a NUL character", std::string(expected));
   return member->get<std::string>();
 }
 

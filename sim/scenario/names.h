@@ -16,7 +16,7 @@ inline constexpr pair<string_view, plan::Sharding> kSharding[] = {
     {"fsdp", plan::Sharding::fsdp}, {"hybrid", plan::Sharding::hybrid}};
 inline constexpr pair<string_view, plan::Schedule> kSchedule[] = {
     {"gpipe", plan::Schedule::gpipe}, {"1f1b", plan::Schedule::one_f_one_b},
-    {"interleaved", plan::Schedule::interleaved}};
+    {"interleaved", plan::Schedule::interleaved}, {"zb_h1", plan::Schedule::zero_bubble}};
 inline constexpr pair<string_view, plan::Recompute> kRecompute[] = {
     {"none", plan::Recompute::none}, {"selective", plan::Recompute::selective},
     {"full", plan::Recompute::full}};
@@ -49,6 +49,7 @@ inline constexpr pair<string_view, graph::DType> kFloat[] = {
 /// Every switch of lower::Stack; a test fails when one is missing here.
 inline constexpr pair<string_view, bool lower::Stack::*> kStackSwitches[] = {
     {"gradient_scale_kernels", &lower::Stack::gradient_scale_kernels},
+    {"gradient_bucket_view", &lower::Stack::gradient_bucket_view},
     {"zero1_all_reduce", &lower::Stack::zero1_all_reduce},
     {"overlap_parameter_gather", &lower::Stack::overlap_parameter_gather},
     {"fsdp_reduce_each_micro_batch", &lower::Stack::fsdp_reduce_each_micro_batch},
@@ -67,6 +68,7 @@ inline constexpr pair<string_view, bool lower::Stack::*> kStackSwitches[] = {
     {"scatter_gather_boundary", &lower::Stack::scatter_gather_boundary},
     {"tensor_parallel_vocabulary", &lower::Stack::tensor_parallel_vocabulary},
     {"tensor_parallel_reduces_each", &lower::Stack::tensor_parallel_reduces_each},
-    {"tensor_parallel_overlap", &lower::Stack::tensor_parallel_overlap}};
+    {"tensor_parallel_overlap", &lower::Stack::tensor_parallel_overlap},
+    {"context_parallel_all_gather", &lower::Stack::context_parallel_all_gather}};
 
 }  // namespace sgsim::scenario::words

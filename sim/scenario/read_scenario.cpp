@@ -24,6 +24,14 @@ std::string default_profile(ObjectReader& root, const cluster::Gpu& gpu) {
   return (std::filesystem::path(data_folder()) / "profiles" / (gpu.profile + ".json")).string();
 }
 
+/// A GPU that is renamed is another GPU; with the profile of the old one its times would be made up.
+void check_renamed_gpu(ObjectReader& root, const json& tree, const cluster::Gpu& gpu) {
+  static const json::json_pointer kGpu("/cluster/node/gpu");
+  if (root.has("profile") || !tree.contains(kGpu) || !tree.at(kGpu).contains("name") || tree.at(kGpu).contains("profile")) return;
+  root.fail("cluster.node.gpu.name", "\"" + gpu.name + "\" with no profile of its own", "a profile beside it: the base cluster's is of another GPU",
+            "--set profile=FILE, or --set cluster.node.gpu.profile=" + gpu.profile + " if its kernels take the same time");
+}
+
 /// FlashAttention's and cuDNN's fused kernels take 16-bit types only; PyTorch falls back to unfused attention.
 void check_attention(ObjectReader& model, const Scenario& s) {
   if (s.model.kind != ModelKind::config || s.model.attention != AttentionStyle::flash || s.training.compute_dtype != graph::DType::float32) return;
@@ -74,10 +82,13 @@ Scenario scenario_from_text(std::string_view text, const std::string& file, cons
   ObjectReader training = root.object("training");
   scenario.training = read_training_section(training);
   check_attention(model, scenario);
+  check_renamed_gpu(root, tree, scenario.cluster.node.gpu);
   scenario.profile = root.has("profile") ? resolve(root.text("profile", "path of a profile file"), folder)
                                          : default_profile(root, scenario.cluster.node.gpu);
   ObjectReader engine = root.object("engine");
   scenario.engine = read_engine_section(engine);
+  ObjectReader economics = root.object("economics");
+  scenario.economics = read_economics_section(economics);
   root.finish();
   scenario.defaults = std::move(document.defaults);
   return scenario;

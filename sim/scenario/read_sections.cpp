@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "sim/core/error.h"
 #include "sim/scenario/names.h"
@@ -75,6 +76,32 @@ std::vector<int> read_stage_layers(ObjectReader& section) {
   return layers;
 }
 
+int read_recompute_layers(ObjectReader& section) {
+  const json* member = section.find("recompute_layers");
+  if (member == nullptr) section.note_default("recompute_layers");
+  if (member == nullptr || *member == "all") return 0;
+  if (member->is_string()) section.fail("recompute_layers", describe(*member), "a whole number of layers of each chunk, or \"all\"");
+  return small(section.integer("recompute_layers", kLayers));
+}
+
+plan::OffloadOptions read_offload(ObjectReader section) {
+  plan::OffloadOptions offload;
+  offload.optimizer = section.boolean("optimizer", offload.optimizer);
+  offload.activations = section.boolean("activations", offload.activations);
+  section.finish();
+  return offload;
+}
+
+/// "2.1 USD/h": of one GPU.
+void read_price(ObjectReader& section, Economics& economics) {
+  if (!section.has("price")) return;
+  const std::string text = section.text("price", "an amount, a currency and \"/h\", of one GPU, such as \"2.1 USD/h\"");
+  const auto price = parse_price(text);
+  if (!price) section.fail("price", "\"" + text + "\"", "an amount, a currency and \"/h\", of one GPU, such as \"2.1 USD/h\"");
+  economics.price = price->first;
+  economics.currency = price->second;
+}
+
 lower::Stack read_stack(ObjectReader section) {
   lower::Stack stack;
   stack.first_bucket = section.bytes("first_bucket", stack.first_bucket);
@@ -133,6 +160,8 @@ plan::Plan read_plan_section(ObjectReader& section, int gpus) {
   plan.fsdp = read_fsdp(section.object("fsdp"));
   plan.buckets = read_buckets(section.object("buckets"));
   plan.stage_layers = read_stage_layers(section);
+  plan.recompute_layers = read_recompute_layers(section);
+  plan.offload = read_offload(section.object("offload"));
   section.finish();
   return plan;
 }
@@ -157,6 +186,24 @@ lower::Training read_training_section(ObjectReader& section) {
   t.stack = read_stack(section.object("stack"));
   section.finish();
   return t;
+}
+
+std::optional<std::pair<double, std::string>> parse_price(const std::string& text) {
+  std::istringstream in(text);
+  double value = 0.0;
+  std::string unit, more;
+  if (!(in >> value >> unit) || !(value > 0.0) || !unit.ends_with("/h") || unit.size() < 3 || in >> more) return std::nullopt;
+  return std::pair(value, unit.substr(0, unit.size() - 2));
+}
+
+Economics read_economics_section(ObjectReader& section) {
+  Economics economics;
+  read_price(section, economics);
+  for (const auto& [key, member] : {std::pair("gpu_mtbf", &Economics::gpu_mtbf), std::pair("checkpoint", &Economics::checkpoint), std::pair("restart", &Economics::restart)}) {
+    if (section.has(key)) economics.*member = section.seconds(key);
+  }
+  section.finish();
+  return economics;
 }
 
 EngineChoice read_engine_section(ObjectReader& section) {

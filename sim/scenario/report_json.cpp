@@ -33,6 +33,7 @@ json of(const ClassResult& c) {
             {"host_bound_s", c.time.host_bound.value()},
             {"end_s", c.time.end.value()},
             {"peak_mem_bytes", c.peak.value()},
+            {"graph_pool_bytes", c.graph_pool.value()},
             {"reserved_mem_bytes", c.reserved.value()}};
   for (std::size_t k = 0; k < lower::kMemoryClasses; ++k) j["mem_at_peak_bytes"][std::string(label(static_cast<lower::MemoryClass>(k)))] = c.at_peak[k].value();
   j["live_at_peak"] = json::array();

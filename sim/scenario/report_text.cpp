@@ -72,7 +72,8 @@ std::string memory(const Result& r) {
   for (std::size_t k = 0; k < lower::kMemoryClasses; ++k) {
     if (fullest->at_peak[k].value() > 0.0) table.row({"  " + std::string(label(static_cast<lower::MemoryClass>(k))) + " at the peak", to_text(fullest->at_peak[k])});
   }
-  table.row({"  peak, allocated", to_text(fullest->peak)});
+  table.row({fullest->graph_pool.value() > 0.0 ? "  peak, allocated (as PyTorch counts: without the graphs' pool)" : "  peak, allocated", to_text(fullest->peak)});
+  if (fullest->graph_pool.value() > 0.0) table.row({"  private pool of the CUDA graphs", to_text(fullest->graph_pool)});
   table.row({"  peak, reserved (rounding and CUDA included)", to_text(fullest->reserved)});
   std::string live;
   for (std::size_t i = 0; i < std::min(kMostLive, fullest->live_at_peak.size()); ++i) {
@@ -146,8 +147,8 @@ std::string remarks(const Result& r, Seconds wall) {
 
 std::string text_report(const Scenario& scenario, const Inputs& inputs, const Result& r, Seconds wall) {
   return heading(scenario, inputs) + headline(r, inputs.graph->sequence) + where_time_goes(r) + memory(r) + classes(r) +
-         top("kernels (device time, mean over ranks)", r.kernels, kMostKernels, r.step_time) +
-         top("communication (transfer time, mean over ranks)", r.communication, kMostComms, r.step_time) + remarks(r, wall);
+         top("kernels (device time with nothing beside them, mean over ranks)", r.kernels, kMostKernels, r.step_time) +
+         top("communication (transfer time with nothing beside it, mean over ranks)", r.communication, kMostComms, r.step_time) + remarks(r, wall);
 }
 
 std::string text_report(const Scenario& scenario, const std::vector<plan::Violation>& violations) {

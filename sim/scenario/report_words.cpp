@@ -26,8 +26,9 @@ std::string plan_text(const plan::Plan& p) {
 }
 
 std::string mfu_formula(const Result& r) {
-  return fmt::format("{} / ({} x {} GPUs x {}); recomputation not counted, causal attention as half",
-                     to_text(r.model_flops), to_text(r.step_time), r.gpus, to_text(r.peak_rate));
+  return fmt::format("{} / ({} x {} GPUs x {}); recomputation not counted{}",
+                     to_text(r.model_flops), to_text(r.step_time), r.gpus, to_text(r.peak_rate),
+                     r.attention_flops.empty() ? "" : ", " + r.attention_flops);
 }
 
 std::string sources_text(const SourceShares& shares) {

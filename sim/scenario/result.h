@@ -46,6 +46,7 @@ struct ClassResult {
   RankId example;                      // a real rank
   timeline::Accounting time;
   Bytes peak, reserved;                // allocated; with rounding and the runtime's own
+  Bytes graph_pool;                    // CUDA graphs' private pool, in reserved and not in peak, as PyTorch's allocator counts
   std::array<Bytes, lower::kMemoryClasses> at_peak{};  // by lower::MemoryClass
   std::vector<std::pair<std::string, Bytes>> live_at_peak;
 };
@@ -58,6 +59,7 @@ struct Result {
   double samples_per_second = 0.0;
   double mfu = 0.0, hfu = 0.0;
   Flops model_flops, hardware_flops;   // of one step of the whole job
+  std::string attention_flops;         // how model_flops counts attention, in words
   FlopsPerSecond peak_rate;            // one GPU, of the compute type
   Seconds compute, exposed_comm, overlapped_comm, bubble, host_bound, other_idle;
   SourceShares compute_sources, comm_sources, host_sources;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/cluster/cluster.h"
@@ -35,6 +36,19 @@ struct EngineChoice {
   bool operator==(const EngineChoice&) const = default;
 };
 
+/// What the job costs and how often it fails. Nothing is assumed where it is left out.
+struct Economics {
+  std::optional<double> price;          // of one GPU and hour, in `currency`
+  std::string currency;                 // "USD"
+  std::optional<Seconds> gpu_mtbf;      // mean time between failures of one GPU with its share of node and network
+  std::optional<Seconds> checkpoint;    // training stands still while one is taken
+  std::optional<Seconds> restart;       // from a failure to training again, lost work excluded
+  bool operator==(const Economics&) const = default;
+};
+
+/// "2.1 USD/h" as (2.1, "USD"); nothing if it reads otherwise.
+[[nodiscard]] std::optional<std::pair<double, std::string>> parse_price(const std::string& text);
+
 /// One question, complete: nothing is left for a later stage to assume. Read by read_scenario, which is the one place
 /// where defaults are decided.
 struct Scenario {
@@ -48,6 +62,7 @@ struct Scenario {
   cluster::Cluster cluster;
   std::string profile;                            // absolute path of the profile file
   EngineChoice engine;
+  Economics economics;
   std::vector<std::string> defaults;              // JSON paths that the document left out
 };
 

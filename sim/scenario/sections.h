@@ -20,6 +20,8 @@ struct ClusterSection {
 /// `gpus` resolves dp = "fill".
 [[nodiscard]] plan::Plan read_plan_section(ObjectReader& section, int gpus);
 [[nodiscard]] lower::Training read_training_section(ObjectReader& section);
+/// Prices and failure rates; what is left out stays unknown.
+[[nodiscard]] Economics read_economics_section(ObjectReader& section);
 [[nodiscard]] EngineChoice read_engine_section(ObjectReader& section);
 
 /// A path as a file inside `folder` means it, absolute.

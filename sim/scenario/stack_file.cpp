@@ -46,7 +46,9 @@ StackFile::Statement read_statement(const json& value, const std::string& path, 
   return statement;
 }
 
-StackFile parse(const std::string& text, const std::string& file) {
+}  // namespace
+
+StackFile stack_from_text(const std::string& text, const std::string& file) {
   const json tree = parse_document(text, file);
   Document document{.file = file, .set = {}, .defaults = {}};
   ObjectReader root(tree, "$", document);
@@ -68,6 +70,8 @@ StackFile parse(const std::string& text, const std::string& file) {
   root.finish();
   return stack;
 }
+
+namespace {
 
 /// What stands at a path; null where nothing does.
 json value_at(const json& tree, const std::string& path) {
@@ -110,7 +114,7 @@ StackFile read_stack_file(const std::string& name_or_path, const std::string& fo
     for (const StackFile& stack : shipped_stacks()) known += (known.empty() ? "" : ", ") + stack.name;
     throw InputError({.file = name_or_path, .where = "$.stack", .found = "no stack of that name", .expected = "one of " + known + ", or a path", .hint = ""});
   }
-  return parse(read_document_text(path.string()), path.string());
+  return stack_from_text(read_document_text(path.string()), path.string());
 }
 
 std::vector<StackFile> shipped_stacks() {
@@ -120,7 +124,7 @@ std::vector<StackFile> shipped_stacks() {
   }
   std::sort(files.begin(), files.end());
   std::vector<StackFile> stacks;
-  for (const std::string& file : files) stacks.push_back(parse(read_document_text(file), file));
+  for (const std::string& file : files) stacks.push_back(stack_from_text(read_document_text(file), file));
   return stacks;
 }
 

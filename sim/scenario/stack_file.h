@@ -25,6 +25,8 @@ struct StackFile {
 
 /// Reads a stack by name (stacks/NAME.json of the data folder) or by path, relative to `folder`. Throws InputError.
 [[nodiscard]] StackFile read_stack_file(const std::string& name_or_path, const std::string& folder);
+/// `file` names the text in errors.
+[[nodiscard]] StackFile stack_from_text(const std::string& text, const std::string& file);
 /// All stacks that ship, by name. Throws InputError on a broken one.
 [[nodiscard]] std::vector<StackFile> shipped_stacks();
 

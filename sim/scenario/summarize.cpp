@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/core/error.h"
+#include "sim/core/units_text.h"
 #include "sim/scenario/interval.h"
 #include "sim/scenario/memory_curve.h"
 #include "sim/scenario/program_totals.h"
@@ -83,6 +84,7 @@ bool alike(const timeline::Accounting& a, const timeline::Accounting& b) {
 void add_memory(ClassResult& c, const lower::Memory& memory) {
   c.peak = memory.peak;
   c.reserved = memory.reserved;
+  c.graph_pool = memory.graph_pool;
   for (std::size_t k = 0; k < lower::kMemoryClasses; ++k) c.at_peak[k] = memory.at_peak.by_class[k];
   c.live_at_peak = memory.live_at_peak;
 }
@@ -91,7 +93,7 @@ ClassResult class_result(const lower::Lowered& lowered, const Simulation& simula
   const timeline::Timeline& t = simulation.timeline;
   const std::uint32_t program = simulation.workload.ranks.at(simulated).program.value;
   ClassResult c{.name = simulation.workload.programs.at(program).name, .ranks = t.multiplicity.at(simulated), .example = t.representative.at(simulated),
-                .time = t.ranks.at(simulated), .peak = {}, .reserved = {}, .at_peak = {}, .live_at_peak = {}};
+                .time = t.ranks.at(simulated), .peak = {}, .reserved = {}, .graph_pool = {}, .at_peak = {}, .live_at_peak = {}};
   if (program < lowered.memory.size()) add_memory(c, lowered.memory[program]);
   return c;
 }
@@ -154,6 +156,24 @@ FlopsPerSecond peak_of(const Inputs& inputs, const Scenario& scenario) {
                     .expected = "the peak rate of training.compute_dtype", .hint = "Choose a type that this GPU computes in"});
 }
 
+/// MFU's operations belong to the model, not to how its attention is written: causal attention counts its lower triangle, also
+/// where it reads a mask or is unfused. Of a captured graph's mask nobody says what it hides, so it counts in full.
+void add_model_flops(Result& r, const Scenario& scenario, const Inputs& inputs, const lower::Lowered& lowered) {
+  r.model_flops = lowered.model_flops;
+  const bool generated = scenario.model.kind != ModelKind::graph;
+  if (inputs.shape.heads == 0) return;
+  if (generated && inputs.model == "bert") {
+    r.attention_flops = "attention in full";
+  } else if (generated) {
+    r.model_flops -= lowered.above_diagonal_flops;
+    r.attention_flops = "causal attention as half";
+  } else if (lowered.above_diagonal_flops.value() > 0.0) {
+    r.attention_flops = fmt::format("attention in full, as the graph does not mark it causal ({} if its mask is)", to_text(r.model_flops - lowered.above_diagonal_flops));
+  } else {
+    r.attention_flops = "causal attention as half";
+  }
+}
+
 void add_rates(Result& r, const Scenario& scenario, const Inputs& inputs) {
   const double seconds = r.step_time.value();
   if (seconds <= 0.0) return;
@@ -172,7 +192,7 @@ Result summarize(const Scenario& scenario, const Inputs& inputs, const lower::Lo
   Result r;
   r.step_time = t.step_time;
   r.gpus = scenario.cluster.gpus();
-  r.model_flops = lowered.model_flops;
+  add_model_flops(r, scenario, inputs, lowered);
   r.hardware_flops = lowered.hardware_flops;
   r.peak_rate = peak_of(inputs, scenario);
   add_times(r, simulation);

@@ -25,6 +25,13 @@ using timeline::TraceWriter;
 
 bool is_communication(TaskKind kind) { return kind == TaskKind::collective || kind == TaskKind::send || kind == TaskKind::receive; }
 
+std::string_view operation(const Task& task, const lower::Comm& comm) {
+  if (task.kind == TaskKind::send) return "send";
+  if (task.kind == TaskKind::receive) return "receive";
+  constexpr std::string_view kWords[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send_receive"};
+  return kWords[static_cast<std::size_t>(comm.op)];
+}
+
 const Program& program_of(const Simulation& s, std::uint32_t rank) { return s.workload.programs.at(s.workload.ranks.at(rank).program.value); }
 
 /// Kernels of a run, laid out inside the time that the engine gave it: each as long as it takes (or longer, where the
@@ -93,15 +100,24 @@ class Exporter {
       const std::array arguments = {TraceArgument{"waits for", "the last member to arrive"}};
       writer_.slice(span.rank, span.stream, span.arrival, span.start, "wait: " + name, "wait", arguments);
     }
-    const std::array arguments = {
+    const std::uint32_t id = simulation_.workload.ranks[span.rank].groups.at(comm.slot).value;
+    const lower::Group& group = simulation_.workload.groups.at(id);
+    std::vector arguments = {
         TraceArgument{"bytes", comm.payload.value()},
+        TraceArgument{"operation", operation(task, comm)},
+        TraceArgument{"group", group.kind},
+        TraceArgument{"group_id", std::int64_t{id}},
         TraceArgument{"algorithm", comm.transfer.algorithm},
         TraceArgument{"protocol", comm.transfer.protocol},
         TraceArgument{"network", comm.transfer.inter_node ? std::string_view("between nodes") : std::string_view("inside the node")},
         TraceArgument{"micro_batch", std::int64_t{task.micro_batch}},
         TraceArgument{"source", label(comm.transfer.source)}};
+    const bool pair = task.kind == TaskKind::send || task.kind == TaskKind::receive;
+    for (const RankId member : group.members) {
+      if (pair && member.value != span.rank) arguments.push_back({"peer", std::int64_t{simulation_.timeline.representative.at(member.value).value}});
+    }
     writer_.slice(span.rank, span.stream, span.start, span.end, name, "communication", arguments);
-    if (task.kind == TaskKind::send || task.kind == TaskKind::receive) note_transfer(program, task, span, name);
+    if (pair) note_transfer(program, task, span, name);
   }
 
   void write_run(const Program& program, const Task& task, const Span& span) {
@@ -190,6 +206,16 @@ TraceSize trace_size(const Simulation& simulation) {
   return size;
 }
 
+namespace {
+
+/// What `sgsim import` and `sgsim replay` take the ranks and groups of a timeline from.
+std::string sizes_text(const plan::Plan& p) {
+  const std::int64_t micro_batches = p.micro_batch > 0 && p.dp > 0 ? p.micro_batches() : 1;
+  return fmt::format("dp {} tp {} pp {} cp {} ep {} micro_batches {} virtual_stages {}", p.dp, p.tp, p.pp, p.cp, p.ep, micro_batches, p.virtual_stages);
+}
+
+}  // namespace
+
 TraceSize write_trace(const std::string& path, const Scenario& scenario, const Run& run) {
   const TraceSize size = trace_size(run.simulation);
   if (size.slices > kMostTraceSlices) {
@@ -201,7 +227,8 @@ TraceSize write_trace(const std::string& path, const Scenario& scenario, const R
                             {"description", scenario.description},
                             {"program", "sgsim"},
                             {"engine", run.simulation.timeline.engine},
-                            {"step_time", to_text(run.simulation.timeline.step_time)}});
+                            {"step_time", to_text(run.simulation.timeline.step_time)},
+                            {"sizes", sizes_text(scenario.plan)}});
   Exporter(writer, run).run();
   writer.close();
   return size;

@@ -33,7 +33,10 @@ class Collector {
 
   void recompute() {
     for (const auto& [word, value] : words::kRecompute) {
-      if (value != s_.plan.recompute) add(VariantKind::plan, fmt::format("recompute {}", word), {{"plan.recompute", std::string(word)}});
+      if (value == s_.plan.recompute) continue;
+      std::vector<Setting> settings = {{"plan.recompute", std::string(word)}};
+      if (value == Recompute::none && s_.plan.recompute_layers > 0) settings.push_back({"plan.recompute_layers", "null"});
+      add(VariantKind::plan, fmt::format("recompute {}", word), std::move(settings));
     }
   }
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "sim/scenario/exact_text.h"
@@ -52,6 +54,8 @@ json of(const plan::Plan& p) {
                {"shard_group", p.fsdp.shard_group == 0 ? json("node") : json(p.fsdp.shard_group)}};
   j["buckets"] = {{"bucket", exact_text(p.buckets.bucket)}, {"overlap", p.buckets.overlap}};
   j["stage_layers"] = p.stage_layers;
+  j["recompute_layers"] = p.recompute_layers == 0 ? json("all") : json(p.recompute_layers);
+  j["offload"] = {{"optimizer", p.offload.optimizer}, {"activations", p.offload.activations}};
   return j;
 }
 
@@ -105,6 +109,15 @@ json of(const cluster::Cluster& c, const std::string& base) {
   return j;
 }
 
+json of(const Economics& e) {
+  json j = json::object();
+  if (e.price) j["price"] = fmt::format("{} {}/h", *e.price, e.currency);
+  if (e.gpu_mtbf) j["gpu_mtbf"] = exact_text(*e.gpu_mtbf);
+  if (e.checkpoint) j["checkpoint"] = exact_text(*e.checkpoint);
+  if (e.restart) j["restart"] = exact_text(*e.restart);
+  return j;
+}
+
 }  // namespace
 
 std::string effective_text(const Scenario& s) {
@@ -118,6 +131,7 @@ std::string effective_text(const Scenario& s) {
   j["cluster"] = of(s.cluster, s.cluster_base);
   j["profile"] = s.profile;
   j["engine"] = {{"name", word(words::kEngine, s.engine.name)}, {"full", s.engine.full}};
+  if (s.economics != Economics{}) j["economics"] = of(s.economics);
   j["defaults"] = s.defaults;
   return pretty(j);
 }

@@ -7,7 +7,6 @@
 #include <set>
 
 namespace sgsim::trace {
-namespace {
 
 const DeviceOp* kernel_of(const ImportedRun& run, const Member& m) {
   const RankTrace& rank = run.ranks[m.rank];
@@ -20,6 +19,8 @@ std::string rank_name(const RankTrace& rank) { return rank.rank >= 0 ? "rank " +
 std::string operation_name(const ImportedRun& run, const Collective& c) {
   return std::string(name_of(c.kind)) + (c.bytes < 0.0 ? "" : " of " + std::to_string(static_cast<std::int64_t>(c.bytes)) + " bytes") + " (" + run.strings.at(c.name) + ")";
 }
+
+namespace {
 
 bool matchable(CommKind kind) { return kind != CommKind::send && kind != CommKind::receive && kind != CommKind::send_receive; }
 
@@ -34,7 +35,10 @@ class Matcher {
 
   Matching match() {
     collect();
-    for (std::uint32_t g = 0; g < run_.groups.size(); ++g) match_group(g);
+    for (std::uint32_t g = 0; g < run_.groups.size(); ++g) {
+      match_group(g);
+      if (!pairs_[g].empty()) match_pairs(run_, g, pairs_[g], result_);
+    }
     std::stable_sort(result_.operations.begin(), result_.operations.end(), [&](const Matched& a, const Matched& b) { return first_start(a) < first_start(b); });
     clocks();
     return std::move(result_);
@@ -43,13 +47,14 @@ class Matcher {
  private:
   void collect() {
     lists_.resize(run_.groups.size());
+    pairs_.resize(run_.groups.size());
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {
       const auto& collectives = run_.ranks[r].collectives;
       for (std::uint32_t c = 0; c < collectives.size(); ++c) {
         if (collectives[c].group == kNone) {
           result_.report.add("import.match.group_unknown", Severity::warning, operation_name(run_, collectives[c]));
         } else if (!matchable(collectives[c].kind)) {
-          result_.report.add("import.match.point_to_point_not_matched", Severity::warning, operation_name(run_, collectives[c]));
+          pairs_[collectives[c].group][r].push_back(c);
         } else {
           lists_[collectives[c].group][r].push_back(c);
         }
@@ -203,7 +208,7 @@ class Matcher {
 
   const ImportedRun& run_;
   Matching result_;
-  std::vector<std::map<std::uint32_t, std::vector<std::uint32_t>>> lists_;  // by group: collectives by rank
+  std::vector<std::map<std::uint32_t, std::vector<std::uint32_t>>> lists_, pairs_;  // by group: collectives, sends and receives, by rank
 };
 
 }  // namespace

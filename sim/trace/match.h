@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct Matched {
   std::uint32_t group = 0, sequence = 0;
   CommKind kind = CommKind::other;
   double bytes = -1.0;
-  std::vector<Member> members;             // by rank
+  std::vector<Member> members;             // by rank; of a send and its receive: both
+  std::uint32_t channel = 0;               // 0: of the whole group; else the pair of ranks within the group that sends and receives (match_pairs.cpp)
   Nanoseconds transfer = 0;                // least duration over the members: the last to arrive waits for nobody
   Nanoseconds waiting = 0;                 // sum over the members of duration beyond that
 };
@@ -43,9 +45,20 @@ struct Matching {
   Diagnostics report;                      // "import.match.<what>"; differing operations are errors that name rank, group, index and both
 };
 
-/// Matches collectives over ranks by group and order, checks kind and size, and estimates the clocks from their ends. Needs kernels with
-/// times; sends and receives are not matched.
+/// Matches collectives over ranks by group and order, and sends with receives by group, the pair of ranks and order; checks kind and size,
+/// and estimates the clocks from their ends. Needs kernels with times.
 [[nodiscard]] Matching match_collectives(const ImportedRun& run);
+
+/// Matches sends with receives: the k-th from one rank to another of a group with the k-th that the other receives from it. Where a file names no
+/// peer, a group of two has only one; a fused send and receive (NCCL's SendRecv kernel) is matched in order. `lists`: by rank of the run, its
+/// sends and receives of group `group`.
+void match_pairs(const ImportedRun& run, std::uint32_t group, const std::map<std::uint32_t, std::vector<std::uint32_t>>& lists, Matching& result);
+
+/// The device operation of a member, or nothing where it has none with times.
+[[nodiscard]] const DeviceOp* kernel_of(const ImportedRun& run, const Member& member);
+/// "all_reduce of 2048 bytes (allreduce)"; "rank 3", or the file of a rank without number.
+[[nodiscard]] std::string operation_name(const ImportedRun& run, const Collective& collective);
+[[nodiscard]] std::string rank_name(const RankTrace& rank);
 
 /// Moves every rank onto the first rank's clock.
 void align_clocks(ImportedRun& run, const Matching& matching);

@@ -10,10 +10,13 @@ void recover_order(const RankTrace& rank, Dependencies& result) {
   result.issue.assign(count, kNoTime);
   result.stream_before.assign(count, kNone);
   std::vector<std::uint32_t> last(rank.streams.size(), kNone);
+  const auto first = std::find_if(rank.device_ops.begin(), rank.device_ops.end(), [](const DeviceOp& op) { return op.start != kNoTime; });
+  const bool no_host = rank.calls.empty() && first != rank.device_ops.end();  // a file without host: it was always ahead
+  if (no_host) result.report.add("import.dependencies.no_host_in_file", Severity::warning, rank.file);
   for (std::uint32_t i = 0; i < count; ++i) {  // by start
     const DeviceOp& op = rank.device_ops[i];
     if (op.start == kNoTime) continue;
-    Nanoseconds issue = op.call != kNone ? rank.calls[op.call].start : op.start - kLeastLaunch;
+    Nanoseconds issue = op.call != kNone ? rank.calls[op.call].start : (no_host ? first->start : op.start) - kLeastLaunch;
     if (op.call != kNone && rank.calls[op.call].duration > kSlowLaunch && op.start >= end_of(rank.calls[op.call])) {
       issue = end_of(rank.calls[op.call]) - kLeastLaunch;  // the launch came at the end of a slow call (loading a module, a full queue)
     }
@@ -22,7 +25,7 @@ void recover_order(const RankTrace& rank, Dependencies& result) {
       issue = result.issue[before];
       if (op.call != kNone) result.report.add("import.dependencies.launches_out_of_order", Severity::warning, std::to_string(op.correlation));
     }
-    if (op.call == kNone) result.report.add("import.dependencies.launch_time_guessed", Severity::warning, std::to_string(op.correlation));
+    if (op.call == kNone && !no_host) result.report.add("import.dependencies.launch_time_guessed", Severity::warning, std::to_string(op.correlation));
     result.issue[i] = issue;
     result.stream_before[i] = before;
     last[op.stream] = i;

@@ -1,6 +1,8 @@
 // For the checks with others' tools (others_tools_test.py): writes what they shall open, prints what they shall agree with.
 //   tools_sample export OUT FILE|DIR   Chakra, Kineto and Perfetto files of a run
+//   tools_sample sums FILE|DIR         numbers and total times (ns) of what was read of a run
 //   tools_sample onnx FILE             name and shape of every value of the graph, a line each
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -40,6 +42,31 @@ int export_run(const std::string& out, const std::string& input) {
   return 0;
 }
 
+int print_sums(const std::string& input) {
+  for (const import::Imported& imported : import::import_path(input, {})) {
+    const auto* run = std::get_if<trace::ImportedRun>(&imported);
+    if (run == nullptr) continue;
+    std::size_t ops = 0, calls = 0, kernels = 0, copies = 0, sets = 0, collectives = 0, edges = 0;
+    std::int64_t op_ns = 0, call_ns = 0, kernel_ns = 0, copy_ns = 0, set_ns = 0;
+    double copy_bytes = 0.0, collective_bytes = 0.0;
+    for (const trace::RankTrace& rank : run->ranks) {
+      for (const trace::HostOp& op : rank.ops) ++ops, op_ns += op.duration;
+      for (const trace::HostCall& call : rank.calls) ++calls, call_ns += call.duration;
+      for (const trace::DeviceOp& op : rank.device_ops) {
+        if (op.kind == trace::DeviceKind::kernel) ++kernels, kernel_ns += op.duration;
+        if (op.kind == trace::DeviceKind::copy) ++copies, copy_ns += op.duration, copy_bytes += op.bytes;
+        if (op.kind == trace::DeviceKind::set) ++sets, set_ns += op.duration;
+      }
+      collectives += rank.collectives.size();
+      for (const trace::Collective& c : rank.collectives) collective_bytes += std::max(0.0, c.bytes);
+      edges += rank.edges.size();
+    }
+    fmt::print("format {} ranks {} ops {} op_ns {} calls {} call_ns {} kernels {} kernel_ns {} copies {} copy_ns {} copy_bytes {:.0f} sets {} set_ns {} collectives {} collective_bytes {:.0f} edges {}\n", run->format,
+               run->ranks.size(), ops, op_ns, calls, call_ns, kernels, kernel_ns, copies, copy_ns, copy_bytes, sets, set_ns, collectives, collective_bytes, edges);
+  }
+  return 0;
+}
+
 int print_onnx(const std::string& file) {
   for (const import::Imported& imported : import::import_path(file, {})) {
     for (const auto& [name, graph] : std::get<import::ImportedGraphs>(imported).graphs) {
@@ -54,6 +81,7 @@ int print_onnx(const std::string& file) {
 int main(int argc, char** argv) {
   try {
     if (argc == 4 && std::string(argv[1]) == "export") return export_run(argv[2], argv[3]);
+    if (argc == 3 && std::string(argv[1]) == "sums") return print_sums(argv[2]);
     if (argc == 3 && std::string(argv[1]) == "onnx") return print_onnx(argv[2]);
   } catch (const InputError& error) {
     fmt::print(stderr, "{}\n", error.what());

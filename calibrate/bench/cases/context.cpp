@@ -2,7 +2,7 @@
 
 namespace sgsim::calibrate {
 
-Context::Context(std::size_t pool_bytes) : pool(pool_bytes) {
+Context::Context(std::size_t pool_bytes) : pool(pool_bytes), samples(std::size_t{1} << 16) {
   check_cuda(cudaGetDevice(&device), "tell the current device");
   int l2 = 0;
   check_cuda(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device), "tell the cache size");

@@ -49,6 +49,7 @@ struct Context {
   Pool pool;
   Blas blas;
   Dnn dnn;
+  DeviceBuffer samples;    // of results, when they are checked (sampled.cuh)
   std::uint64_t seed = 1;  // grows: every fill draws new numbers
 
   [[nodiscard]] std::function<void()> synchronizer() {

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "calibrate/bench/cases/cases.h"
+#include "calibrate/device/cuda/nccl_group.h"
 
 namespace sgsim::calibrate {
 namespace {
@@ -185,6 +186,35 @@ Times across_streams(Context& c) {
       5e-3, 2.0 * kHops);
 }
 
+/// A small matrix product through cuBLAS: what a library's call costs the host beyond a kernel's launch.
+Times library_call(Context& c) {
+  constexpr Product kProduct{.m = 256, .n = 256, .k = 256, .b_transposed = true};
+  const std::unique_ptr<Blas::Plan> plan = c.blas.plan(kProduct);
+  char* operands = c.pool.take(std::size_t{3} * 256 * 256 * 2);
+  fill_random(operands, std::size_t{2} * 256 * 256, Element::bfloat16, c.seed++, 1.0F, c.stream.get());
+  return host_cost(c, [&] { plan->run(operands, operands + 256 * 256 * 2, operands + 2 * 256 * 256 * 2, nullptr, c.stream.get()); });
+}
+
+/// A small all-reduce over two GPUs, for each of them.
+Times collective_call(Context& c) {
+  int devices = 0;
+  check_cuda(cudaGetDeviceCount(&devices), "count the GPUs");
+  if (devices < 2) throw Waived{"this machine has one GPU"};
+  constexpr int kRanks = 2, kCalls = 100;
+  const NcclGroup group({.ranks = kRanks});
+  std::vector<DeviceBuffer> buffers;
+  std::vector<void*> memory;
+  for (int r = 0; r < kRanks; ++r) {
+    const DeviceScope scope(r);
+    buffers.emplace_back(std::size_t{8192});
+    memory.push_back(buffers.back().data());
+  }
+  Times samples = host_cost(c, [&] { group.enqueue(CollectiveKind::all_reduce, memory, memory, 8192); }, kCalls);
+  group.synchronize();
+  for (double& s : samples) s /= kRanks;
+  return samples;
+}
+
 Times measure_graph(Context& c, const std::string& what, int nodes) {
   const PinnedBuffer memory(sizeof(int));
   auto* flag = static_cast<volatile int*>(memory.data());
@@ -237,6 +267,8 @@ Times measure(Context& c, ActivitySource& activities, const std::string& what, i
       for (int i = 0; i < kBatch; ++i) launch_empty(c);
     }, 5e-3, kBatch);
   }
+  if (what == "library_enqueue") return library_call(c);
+  if (what == "collective_enqueue") return collective_call(c);
   if (what == "stream_synchronize") return host_cost(c, [&] { c.stream.synchronize(); });
   const Event event;
   if (what == "event_record") return host_cost(c, [&] { event.record(c.stream.get()); });

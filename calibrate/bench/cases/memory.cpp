@@ -7,7 +7,10 @@ namespace sgsim::calibrate {
 Task prepare_memory(Context& context, const Key& key) {
   constexpr Maker kMakers[] = {make_pointwise, make_reduction, make_norm, make_softmax, make_cross_entropy, make_embedding, make_copy, make_transpose, make_optimizer, make_pooling};
   for (const Maker make : kMakers) {
-    if (std::optional<Task> task = make(context, key)) return std::move(*task);
+    if (std::optional<Task> task = make(context, key)) {
+      if (key.is("set", "sustained")) task->sustain_seconds = 0.5;
+      return std::move(*task);
+    }
   }
   throw InternalError("no kernel for " + to_text(key));
 }

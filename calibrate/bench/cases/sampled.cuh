@@ -68,7 +68,7 @@ __global__ void sample_kernel(F f, std::size_t count, std::uint64_t seed, Expect
 /// of its threads. NaN when anything is.
 template <class F>
 double sampled_error(Context& context, F f, std::size_t count, int samples = 256) {
-  static DeviceBuffer buffer(sizeof(ExpectedAndGot) * 4096);
+  const DeviceBuffer& buffer = context.samples;
   sample_kernel<<<samples, kCheckThreads, 0, context.stream.get()>>>(f, count, context.seed++, static_cast<ExpectedAndGot*>(buffer.data()));
   check_launch("check a result");
   std::vector<ExpectedAndGot> pairs(static_cast<std::size_t>(samples));

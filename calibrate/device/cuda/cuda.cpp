@@ -17,6 +17,13 @@ DeviceScope::DeviceScope(int device) {
 DeviceScope::~DeviceScope() { (void)cudaSetDevice(before_); }
 
 Stream::Stream() { check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "make a stream"); }
+Stream Stream::urgent() {
+  int least = 0, greatest = 0;
+  check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "tell stream priorities");
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), "make a stream");
+  return Stream(stream);
+}
 Stream::~Stream() {
   if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
 }

@@ -27,6 +27,8 @@ class DeviceScope {
 class Stream {
  public:
   Stream();
+  /// Of the highest priority: its kernels go before others' thread blocks that have not started.
+  [[nodiscard]] static Stream urgent();
   ~Stream();
   Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
   Stream(const Stream&) = delete;
@@ -35,6 +37,7 @@ class Stream {
   void synchronize() const { check_cuda(cudaStreamSynchronize(stream_), "wait for a stream"); }
 
  private:
+  explicit Stream(cudaStream_t stream) : stream_(stream) {}
   cudaStream_t stream_ = nullptr;
 };
 

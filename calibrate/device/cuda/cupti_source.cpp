@@ -23,7 +23,7 @@ using CopyRecord = CUpti_ActivityMemcpy5;
 void check_cupti(CUptiResult status, const char* what) {
   if (status == CUPTI_SUCCESS) return;
   if (status == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-    throw EnvironmentError("another tool holds CUPTI in this process (nsys, ncu, a framework's profiler); run sgsim-calibrate without it");
+    throw ActivitiesHeld("another tool holds CUPTI in this process (nsys, ncu, a framework's profiler); run sgsim-calibrate without it");
   }
   const char* text = nullptr;
   (void)cuptiGetResultString(status, &text);
@@ -33,6 +33,7 @@ void check_cupti(CUptiResult status, const char* what) {
 // CUPTI's callbacks carry no user pointer, so the records of the one live source pass through here.
 std::mutex g_mutex;
 ActivityBatch* g_batch = nullptr;
+thread_local bool t_marked = false;  // CUPTI keeps a stack of marks for each thread
 
 constexpr std::size_t kBufferBytes = 4u << 20;  // NVIDIA advises 1 to 10 MB
 constexpr std::size_t kAlignment = 8;
@@ -115,13 +116,13 @@ class CuptiSource final : public ActivitySource {
     attach();
     clear_mark();
     check_cupti(cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, mark), "set a mark");
-    marked_ = true;
+    t_marked = true;
   }
   void clear_mark() override {
-    if (!marked_) return;
+    if (!t_marked) return;
     std::uint64_t last = 0;
     check_cupti(cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &last), "clear a mark");
-    marked_ = false;
+    t_marked = false;
   }
   ActivityBatch collect() override {
     attach();
@@ -154,7 +155,6 @@ class CuptiSource final : public ActivitySource {
   }
   CUpti_SubscriberHandle subscriber_ = nullptr;
   ActivityBatch batch_;
-  bool marked_ = false;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace sgsim::calibrate {
 
 /// Activity records by CUPTI. One at a time in a process. CUPTI is attached when the first mark is set or the first records
-/// are collected; that throws EnvironmentError when another tool (a profiler) holds it. Nodes of CUDA graphs instantiated
+/// are collected; that throws ActivitiesHeld when another tool (a profiler) holds it. Nodes of CUDA graphs instantiated
 /// before are recorded as one.
 [[nodiscard]] std::unique_ptr<ActivitySource> make_cupti_source();
 

@@ -9,12 +9,13 @@
 #include "sim/core/error.h"
 
 namespace sgsim::calibrate {
-namespace {
 
 void check_nccl(ncclResult_t status, const char* what) {
   if (status == ncclSuccess) return;
   throw EnvironmentError(std::string("NCCL could not ") + what + ": " + ncclGetErrorString(status) + " (" + ncclGetLastError(nullptr) + ")");
 }
+
+namespace {
 
 std::filesystem::path own_file(const char* name) {
   return std::filesystem::temp_directory_path() / ("sgsim-calibrate-" + std::to_string(getpid()) + "-" + name);

@@ -12,6 +12,9 @@
 
 namespace sgsim::calibrate {
 
+/// The one checked call of NCCL: throws EnvironmentError with its words.
+void check_nccl(ncclResult_t status, const char* what);
+
 enum class CollectiveKind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_receive };
 
 /// How a communicator is made.

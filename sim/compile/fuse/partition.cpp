@@ -54,14 +54,16 @@ class Partitioner {
   [[nodiscard]] const Op& op(std::uint32_t i) const { return program_.ops[i]; }
   [[nodiscard]] bool is_source(std::uint32_t v) const { return program_.values[v].op == kNone; }
 
-  /// Backward: depends on a tangent. Required forward: the forward results need it. The rest could run in either pass.
+  /// Backward: depends on a tangent, or is a transfer of the backward pass (keys and values that a ring of context parallelism
+  /// sends round again: no partitioner moves it ahead). Required forward: the forward results need it. The rest could run in either pass.
   void find_roles() {
     const std::size_t n = program_.ops.size();
     gradient_.assign(n, 0);
     required_.assign(n, 0);
     const bool has_tangent = std::any_of(program_.ops.begin(), program_.ops.end(), [](const Op& o) { return o.tangent; });
     for (std::uint32_t i = 0; i < n; ++i) {
-      gradient_[i] = op(i).tangent || (!has_tangent && op(i).phase != Phase::forward);
+      const bool stays = !has_tangent || op(i).kind == OpKind::communication;
+      gradient_[i] = op(i).tangent || (stays && op(i).phase != Phase::forward);
       for (const std::uint32_t v : program_.inputs(op(i))) {
         if (!is_source(v) && gradient_[program_.values[v].op]) gradient_[i] = 1;
       }

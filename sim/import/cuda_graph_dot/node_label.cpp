@@ -93,6 +93,37 @@ void read_copy(std::string_view label, NodeLabel& result) {
   result.bytes = width * (height > 0 ? height : 1.0) * (depth > 0 ? depth : 1.0);
 }
 
+/// The value under a heading of a table: "{{ID | pitch | width} | {3 | 0 | 640}}". Nothing where the label has no such heading.
+std::optional<std::uint64_t> value_under(std::string_view label, std::string_view heading) {
+  for (std::size_t open = label.find('{'); open != std::string_view::npos; open = label.find('{', open + 1)) {
+    const std::size_t close = label.find_first_of("{}", open + 1);
+    if (close == std::string_view::npos || label[close] == '{') continue;
+    std::size_t column = 0;
+    for (std::string_view row = label.substr(open + 1, close - open - 1);; ++column) {
+      const std::size_t end = std::min(row.find('|'), row.size());
+      if (trimmed(row.substr(0, end)) == heading) break;
+      if (end == row.size()) {
+        column = label.size();
+        break;
+      }
+      row.remove_prefix(end + 1);
+    }
+    const std::size_t below = label.find('{', close);
+    if (column == label.size() || below == std::string_view::npos) continue;
+    std::string_view values = label.substr(below + 1, label.find('}', below) - below - 1);
+    for (; column > 0; --column) values.remove_prefix(std::min(values.find('|'), values.size() - 1) + 1);
+    while (!values.empty() && values.front() == ' ') values.remove_prefix(1);
+    return values.empty() ? std::nullopt : std::optional(number_at(values));
+  }
+  return std::nullopt;
+}
+
+// Memory sets have a table of their own; their width counts elements.
+void read_set(std::string_view label, NodeLabel& result) {
+  const auto width = value_under(label, "width"), height = value_under(label, "height"), element = value_under(label, "elementSize");
+  if (width) result.bytes = static_cast<double>(*width) * static_cast<double>(std::max<std::uint64_t>(1, height.value_or(1))) * static_cast<double>(std::max<std::uint64_t>(1, element.value_or(1)));
+}
+
 void read_child(std::string_view label, NodeLabel& result) {
   for (std::size_t at = label.find("graph_"); at != std::string_view::npos; at = label.find("graph_", at + 1)) {
     std::size_t end = at + 6;
@@ -113,6 +144,7 @@ std::optional<NodeLabel> read_label(std::string_view label) {
     result.word = word.word;
     if (word.kind == NodeKind::kernel) read_kernel(text, result);
     if (word.kind == NodeKind::copy || word.kind == NodeKind::set) read_copy(text, result);
+    if (word.kind == NodeKind::set) read_set(text, result);
     if (word.kind == NodeKind::child_graph || word.kind == NodeKind::conditional) read_child(text, result);
     return result;
   }

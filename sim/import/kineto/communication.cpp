@@ -28,7 +28,7 @@ struct Word {
 constexpr Word kWords[] = {
     {"reducescatter", CommKind::reduce_scatter}, {"allreduce", CommKind::all_reduce}, {"allgather", CommKind::all_gather},
     {"alltoall", CommKind::all_to_all}, {"broadcast", CommKind::broadcast}, {"barrier", CommKind::barrier}, {"sendrecv", CommKind::send_receive},
-    {"isend", CommKind::send}, {"irecv", CommKind::receive}, {"send", CommKind::send}, {"recv", CommKind::receive}, {"reduce", CommKind::reduce},
+    {"isend", CommKind::send}, {"irecv", CommKind::receive}, {"send", CommKind::send}, {"recv", CommKind::receive}, {"receive", CommKind::receive}, {"reduce", CommKind::reduce},
     {"gather", CommKind::other}, {"scatter", CommKind::other},
 };
 

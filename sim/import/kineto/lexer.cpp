@@ -1,7 +1,12 @@
 #include "sim/import/kineto/lexer.h"
 
 #include <array>
+#include <bit>
 #include <cstring>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 namespace sgsim::import::kineto {
 namespace {
@@ -17,6 +22,19 @@ constexpr std::array<bool, 256> kStops = [] {
   for (const char c : {'"', '[', ']', '{', '}'}) stops[static_cast<unsigned char>(c)] = true;
   return stops;
 }();
+
+/// The next quote. Most strings of a trace are short: the first bytes are looked at without a call.
+const char* find_quote(const char* at, const char* end) {
+#ifdef __SSE2__
+  if (end - at >= 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const int found = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')));
+    if (found != 0) return at + std::countr_zero(static_cast<unsigned>(found));
+    at += 16;
+  }
+#endif
+  return static_cast<const char*>(std::memchr(at, '"', static_cast<std::size_t>(end - at)));
+}
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
@@ -252,7 +270,7 @@ EventLexer::Lexed EventLexer::closes(std::size_t after, char context, bool& yes)
   }
   if (buffer_[after] == '}') return yes = true, Lexed::good;  // a comma too many
   if (buffer_[after] != '"') return Lexed::good;
-  const auto* key_end = static_cast<const char*>(std::memchr(buffer_.data() + after + 1, '"', buffer_.size() - after - 1));
+  const char* key_end = find_quote(buffer_.data() + after + 1, buffer_.data() + buffer_.size());
   if (key_end == nullptr) return Lexed::more;
   auto colon = static_cast<std::size_t>(key_end - buffer_.data()) + 1;
   if (!skip(colon)) return Lexed::more;
@@ -265,7 +283,7 @@ EventLexer::Lexed EventLexer::string(std::string_view& text, char context) {
   std::size_t from = begin;
   bool quotes_inside = false;
   for (;;) {
-    const auto* quote = static_cast<const char*>(std::memchr(buffer_.data() + from, '"', buffer_.size() - from));
+    const char* quote = find_quote(buffer_.data() + from, buffer_.data() + buffer_.size());
     if (quote == nullptr) return buffer_.size() - begin > kLongestString ? Lexed::bad : Lexed::more;
     const auto end = static_cast<std::size_t>(quote - buffer_.data());
     std::size_t slashes = 0;
@@ -307,7 +325,7 @@ EventLexer::Lexed EventLexer::skip_nested(std::string_view& text) {
       const std::size_t here = at_;
       Lexed r = Lexed::bad;
       if (open.back() == '}') {
-        const auto* quote = static_cast<const char*>(std::memchr(buffer_.data() + at_ + 1, '"', buffer_.size() - at_ - 1));
+        const char* quote = find_quote(buffer_.data() + at_ + 1, buffer_.data() + buffer_.size());
         std::size_t after = quote == nullptr ? buffer_.size() : static_cast<std::size_t>(quote - buffer_.data()) + 1;
         while (after < buffer_.size() && is_space(buffer_[after])) ++after;
         r = string(inner, after < buffer_.size() && buffer_[after] == ':' ? ':' : '}');

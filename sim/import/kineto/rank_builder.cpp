@@ -51,7 +51,9 @@ bool RankBuilder::times(const Event& e, Times& t) {
   auto start = nanoseconds(e.time);
   if (exponent && start) tally_.add(Count::lossy_time, e.time);
   bool already_ns = false;
-  if (const auto plain = integer(e.time); plain && !exponent && (*plain >= kNanosecondTimes || *plain <= -kNanosecondTimes)) {
+  constexpr std::size_t kShortest = 18;  // digits before the point of a time in nanoseconds; what has a point earlier is none
+  const bool microseconds = e.time.find('.') < kShortest;
+  if (const auto plain = microseconds ? std::nullopt : integer(e.time); plain && !exponent && (*plain >= kNanosecondTimes || *plain <= -kNanosecondTimes)) {
     start = plain;
     already_ns = true;
     tally_.add(Count::nanosecond_times, e.time);

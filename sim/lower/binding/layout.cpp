@@ -15,6 +15,9 @@ Coordinates with_data_index(const plan::Plan& plan, Coordinates at, int index) {
   return at;
 }
 
+// Neighbours in data among which the experts are sharded: all, or those of a hybrid shard group.
+int expert_range(const plan::Plan& plan, int shard_group) { return plan.sharding == plan::Sharding::hybrid ? shard_group : plan.dp * plan.cp; }
+
 // `count` ranks from data index `first` on, `stride` apart.
 std::vector<RankId> data_ranks_of(const plan::Plan& plan, const Coordinates& at, int first, int count, int stride) {
   std::vector<RankId> members;
@@ -64,7 +67,10 @@ std::vector<RankId> members_of(const plan::Plan& plan, int shard_group, Slot slo
       return members;
     case Slot::data: return data_ranks_of(plan, at, 0, all, 1);
     case Slot::expert: return data_ranks_of(plan, at, index / plan.ep * plan.ep, plan.ep, 1);
-    case Slot::expert_data: return data_ranks_of(plan, at, index % plan.ep, all / plan.ep, plan.ep);
+    case Slot::expert_data: {
+      const int range = expert_range(plan, shard_group);
+      return data_ranks_of(plan, at, index / range * range + index % plan.ep, range / plan.ep, plan.ep);
+    }
     case Slot::shard: return data_ranks_of(plan, at, index / shard_group * shard_group, shard_group, 1);
     case Slot::replicate: return data_ranks_of(plan, at, index % shard_group, all / shard_group, shard_group);
     case Slot::forward_out: return {self, rank_at(plan, at_stage(at, next))};
@@ -84,7 +90,10 @@ RankId leader_of(const plan::Plan& plan, int shard_group, Slot slot, const Coord
     case Slot::model: return rank_at(plan, {.tp = 0, .cp = at.cp, .dp = at.dp, .pp = 0});
     case Slot::data: return rank_at(plan, with_data_index(plan, at, 0));
     case Slot::expert: return rank_at(plan, with_data_index(plan, at, index / plan.ep * plan.ep));
-    case Slot::expert_data: return rank_at(plan, with_data_index(plan, at, index % plan.ep));
+    case Slot::expert_data: {
+      const int range = expert_range(plan, shard_group);
+      return rank_at(plan, with_data_index(plan, at, index / range * range + index % plan.ep));
+    }
     case Slot::shard: return rank_at(plan, with_data_index(plan, at, index / shard_group * shard_group));
     case Slot::replicate: return rank_at(plan, with_data_index(plan, at, index % shard_group));
     case Slot::forward_out:

@@ -17,7 +17,7 @@ struct Coordinates {
 [[nodiscard]] RankId rank_at(const plan::Plan& plan, const Coordinates& at);
 
 /// Members of the communicator that `slot` means for the rank at `at`, in ring order; point-to-point: sender, receiver.
-/// data: dp x cp, cp fastest; expert: `ep` neighbours in data; expert_data: the others; shard: `shard_group` neighbours in data; replicate:
+/// data: dp x cp, cp fastest; expert: `ep` neighbours in data; expert_data: the others (hybrid shard: the others of the shard group); shard: `shard_group` neighbours in data; replicate:
 /// the others. forward_out goes to the next stage, from the last to the first (interleaved chunks).
 [[nodiscard]] std::vector<RankId> members_of(const plan::Plan& plan, int shard_group, Slot slot, const Coordinates& at);
 

@@ -7,8 +7,8 @@
 namespace sgsim::lower {
 namespace {
 
-// Communicators whose traffic runs beside computation; tensor-parallel traffic mostly stands alone.
-bool overlaps(Slot slot) { return slot != Slot::tensor && slot != Slot::context && slot != Slot::expert; }
+// Communicators whose traffic runs beside computation; tensor- and expert-parallel traffic mostly stands alone.
+bool overlaps(Slot slot) { return slot != Slot::tensor && slot != Slot::expert; }
 
 bool is_communication(TaskKind kind) { return kind == TaskKind::collective || kind == TaskKind::send || kind == TaskKind::receive; }
 
@@ -63,7 +63,10 @@ void price_communication(Program& program, const std::vector<CommUse>& uses, con
   bool any = false, any_inter = false, beside = false, beside_inter = false;
   for (std::size_t i = 0; i < uses.size(); ++i) {
     Comm& comm = program.comms[i];
-    comm.transfer = costs.collective(uses[i].op, uses[i].payload, shapes[comm.slot]);
+    cluster::GroupShape shape = shapes[comm.slot];
+    // Round a ring each node has one message in flight to the next, however many ranks it has: one NIC's.
+    if (uses[i].op == graph::CollectiveOp::send_receive) shape.nics_per_node = std::min(shape.nics_per_node, 1.0);
+    comm.transfer = costs.collective(uses[i].op, uses[i].payload, shape);
     times.push_back(comm.transfer.time());
     any = true;
     any_inter |= comm.transfer.inter_node;

@@ -44,8 +44,15 @@ class State {
   [[nodiscard]] int dense_shards() const;
   [[nodiscard]] bool adds(std::size_t variant) const { return !stack().accumulate_in_matmul && ((variant & kFirstMicroBatch) == 0 || types_.main_gradient); }
   [[nodiscard]] double kept_elements() const;
+  /// DDP's buckets hold copies: gradients live beside them.
+  [[nodiscard]] bool bucket_copies() const {
+    return in_.plan.sharding == plan::Sharding::ddp && data_ranks(in_.plan) > 1 && !types_.main_gradient && !stack().gradient_bucket_view;
+  }
 
   void buckets(std::size_t chunk);
+  [[nodiscard]] std::vector<std::pair<double, int>> gradients_by_position(std::size_t chunk, std::size_t positions) const;
+  [[nodiscard]] MemoryChange new_gradients(double elements) const;
+  void copy_out_of_buckets();
   void plain_accumulation(std::size_t chunk, std::size_t variant, ChunkActions& actions) const;
   void units(std::size_t chunk);
   void gather_parameters(const std::vector<std::vector<Bucket>>& chunks);
@@ -78,20 +85,41 @@ double State::kept_elements() const {
   return std::ceil(elements_where(in_.parameters, is_dense) / dense_shards()) + std::ceil(elements_where(in_.parameters, is_expert) / expert_shards);
 }
 
-void State::plain_accumulation(std::size_t chunk, std::size_t variant, ChunkActions& actions) const {
-  actions.positions.resize(in_.chunks[chunk].positions.size());
-  std::vector<std::pair<double, int>> by_position(actions.positions.size());
+// Elements and tensors of the gradients that each position's backward pass makes.
+std::vector<std::pair<double, int>> State::gradients_by_position(std::size_t chunk, std::size_t positions) const {
+  std::vector<std::pair<double, int>> by_position(positions);
   for (const OwnedParameter& p : in_.parameters[chunk]) {
     by_position[p.position].first += static_cast<double>(p.shard->elements);
     ++by_position[p.position].second;
   }
+  return by_position;
+}
+
+MemoryChange State::new_gradients(double elements) const {
+  return {.memory_class = MemoryClass::gradients, .delta = Bytes(elements * graph::size_of(types_.gradient)), .transient = false, .label = "gradients"};
+}
+
+// One copy a gradient, when all buckets are reduced.
+void State::copy_out_of_buckets() {
+  for (const auto& chunk : buckets_) {
+    for (const Bucket& bucket : chunk) {
+      const auto count = static_cast<int>(bucket.parameters.size());
+      const Bytes each(bucket.elements * graph::size_of(types_.gradient) / count);
+      out_.step.finish.push_back(SideKernels{.name = "copy gradients out of buckets", .work = graph::MemoryBound{.kind = graph::MemoryKind::copy, .read = each, .written = each, .flops = Flops()}, .launches = count, .operators = count});
+    }
+  }
+}
+
+void State::plain_accumulation(std::size_t chunk, std::size_t variant, ChunkActions& actions) const {
+  actions.positions.resize(in_.chunks[chunk].positions.size());
+  const auto by_position = gradients_by_position(chunk, actions.positions.size());
   for (std::size_t p = 0; p < by_position.size(); ++p) {
     const auto [elements, tensors] = by_position[p];
     if (tensors == 0) continue;
     auto& after = actions.positions[p].after_backward;
-    const bool fresh = !types_.main_gradient && data_ranks(in_.plan) == 1;
+    const bool fresh = !types_.main_gradient && (data_ranks(in_.plan) == 1 || bucket_copies());
     if (fresh && (variant & kFirstMicroBatch) != 0) {
-      after.push_back(MemoryChange{.memory_class = MemoryClass::gradients, .delta = Bytes(elements * graph::size_of(types_.gradient)), .transient = false, .label = "gradients"});
+      after.push_back(new_gradients(elements));
     } else {
       after.push_back(MemoryChange{.memory_class = MemoryClass::gradients, .delta = Bytes(elements * graph::size_of(types_.raw_gradient)), .transient = true, .label = "gradients of this micro-batch"});
     }
@@ -115,6 +143,11 @@ void State::buckets(std::size_t chunk) {
     if (reduces && plan.buckets.overlap) {
       reduction.accumulate = adds(variant);
       actions = overlapped_reduction(buckets_.back(), reduction, in_.chunks[chunk].positions.size(), tokens);
+      if (!bucket_copies() || (variant & kFirstMicroBatch) == 0) continue;
+      const auto made = gradients_by_position(chunk, actions.positions.size());
+      for (std::size_t p = 0; p < made.size(); ++p) {
+        if (made[p].second > 0) actions.positions[p].after_backward.push_back(new_gradients(made[p].first));
+      }
       continue;
     }
     plain_accumulation(chunk, variant, actions);
@@ -131,7 +164,8 @@ void State::units(std::size_t chunk) {
   const auto units = make_units(in_.chunks[chunk], in_.parameters[chunk], plan.fsdp.layers_per_unit);
   const FsdpRules rules{.types = types_, .prefetch = plan.fsdp.prefetch, .reshard_after_forward = plan.fsdp.reshard_after_forward,
                         .root_reshards = plan.fsdp.reshard_after_forward && stack().fsdp_root_reshards, .copy_kernels = stack().fsdp_copy_kernels,
-                        .hybrid = plan.sharding == plan::Sharding::hybrid, .shard_ranks = dense_shards(), .expert_ranks = std::max(1, dense_shards() / plan.ep)};
+                        .hybrid = plan.sharding == plan::Sharding::hybrid,
+                        .replicas = plan.sharding == plan::Sharding::hybrid && data_ranks(plan) > dense_shards(), .shard_ranks = dense_shards(), .expert_ranks = std::max(1, dense_shards() / plan.ep)};
   std::vector<UnitTokens> tokens;
   for (std::size_t u = 0; u < units.size(); ++u) {
     tokens.push_back({.copied_in = in_.new_token(), .gathered = in_.new_token(), .copied_out = in_.new_token(), .reduced = in_.new_token()});
@@ -203,6 +237,10 @@ void State::update() {
     if (in_.plan.tp * in_.plan.pp > 1) groups.push_back(Slot::model);
     append(out_.step.finish, clip_actions(share, groups, in_.new_token()));
   }
+  if (in_.plan.offload.optimizer) {
+    append(out_.step.finish, host_optimizer_actions(share, in_.training.optimizer, in_.host_link, in_.new_token(), in_.new_token()));
+    return;
+  }
   append(out_.step.finish, optimizer_actions(share, in_.training.optimizer, in_.training.optimizer_fused));
 }
 
@@ -214,10 +252,10 @@ void State::persist() {
   };
   const bool sharded = fully_sharded(in_.plan.sharding);
   add(MemoryClass::parameters, (sharded ? kept : all) * graph::size_of(sharded ? types_.kept : types_.parameter), "parameters");
-  add(MemoryClass::optimizer, kept * optimizer_state_bytes(types_, in_.training.optimizer), "optimizer state");
+  if (!in_.plan.offload.optimizer) add(MemoryClass::optimizer, kept * optimizer_state_bytes(types_, in_.training.optimizer), "optimizer state");
   if (!sharded && (types_.main_gradient || data_ranks(in_.plan) > 1)) {
     const bool divided = in_.plan.sharding == plan::Sharding::zero2;
-    add(MemoryClass::gradients, (divided ? kept : all) * graph::size_of(types_.gradient), "gradients");
+    add(MemoryClass::gradients, (divided ? kept : all) * graph::size_of(types_.gradient), bucket_copies() ? "buckets of DDP" : "gradients");
   }
 }
 
@@ -231,6 +269,7 @@ StateActions State::build() {
     out_.step.begin.push_back(SideKernels{.name = "zero gradient buffer", .work = graph::MemoryBound{.kind = graph::MemoryKind::copy, .read = Bytes(), .written = Bytes(bytes), .flops = Flops()}});
   }
   for (const Token token : reduced_) out_.step.finish.push_back(Wait{token});
+  if (bucket_copies()) copy_out_of_buckets();
   reduce_over_tensor_ranks();
   reduce_tied();
   update();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "sim/lower/data_parallel/offload.h"
 #include "sim/lower/data_parallel/optimizer.h"
 #include "sim/lower/data_parallel/parameters.h"
 #include "sim/lower/data_parallel/state_types.h"
@@ -39,6 +40,7 @@ struct StateInput {
   const plan::Plan& plan;
   const Training& training;
   int shard_group = 1;          // hybrid: ranks that share one copy (resolved: not 0)
+  HostLink host_link = {};      // for what is offloaded
   std::function<Token()> new_token;
 };
 

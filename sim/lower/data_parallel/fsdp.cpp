@@ -172,9 +172,9 @@ void Fsdp::reduce_unit(Actions& out, std::size_t u, Token previous) const {
     out.push_back(Communicate{.slot = slot(u), .op = graph::CollectiveOp::reduce_scatter, .payload = input, .name = name("reduce_scatter", u), .stream = "fsdp",
                               .produces = tokens_[u].reduced});
   }
-  if (rules_.hybrid) {
+  if (rules_.replicas) {
     out.push_back(Communicate{.slot = Slot::replicate, .op = graph::CollectiveOp::all_reduce, .payload = part, .name = "all_reduce replicas", .stream = "replicate",
-                              .after_compute = false, .waits = {tokens_[u].reduced}, .produces = tokens_[u].reduced});
+                              .after_compute = ranks(u) == 1, .waits = {tokens_[u].reduced}, .produces = tokens_[u].reduced});
   }
   if (pass_.add_sharded) {
     const int tensors = static_cast<int>(units_[u].parameters.size());

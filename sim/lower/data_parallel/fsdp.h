@@ -29,7 +29,8 @@ struct FsdpRules {
   StateTypes types;
   int prefetch = 1;
   bool reshard_after_forward = true, root_reshards = true, copy_kernels = true;
-  bool hybrid = false;                     // gathers in the shard group; gradients also reduced over its replicas
+  bool hybrid = false;                     // gathers in the shard group
+  bool replicas = false;                   // there are several groups: gradients are also reduced over them
   int shard_ranks = 1, expert_ranks = 1;   // that divide a unit, a unit of experts
   bool operator==(const FsdpRules&) const = default;
 };

@@ -72,6 +72,18 @@ struct HostWork {
   bool operator==(const HostWork&) const = default;
 };
 
+/// A copy between host and device on a stream of its own.
+struct HostCopy {
+  std::string name;
+  std::string stream;          // "to host", "to device"
+  Seconds device = {};         // what the link takes for it
+  graph::Phase phase = graph::Phase::forward;
+  bool after_compute = true;   // waits for what stands on the compute stream by now
+  std::vector<Token> waits = {};
+  Token produces = {};
+  bool operator==(const HostCopy&) const = default;
+};
+
 /// Memory is taken (delta > 0) or given back. `transient`: taken and given back at once, it only counts for the peak.
 struct MemoryChange {
   MemoryClass memory_class = MemoryClass::activations;
@@ -81,7 +93,7 @@ struct MemoryChange {
   bool operator==(const MemoryChange&) const = default;
 };
 
-using Action = std::variant<Communicate, SideKernels, Wait, HostWork, MemoryChange>;
+using Action = std::variant<Communicate, SideKernels, Wait, HostWork, MemoryChange, HostCopy>;
 
 /// Actions before kernel `kernel` of a kernel list (its size: after the last).
 struct Insertion {

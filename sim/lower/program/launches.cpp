@@ -42,6 +42,26 @@ std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::
   return launches;
 }
 
+/// The launches of one kind of a split backward list. A collective that only the other kind reads is waited for by nobody here:
+/// the other list comes later.
+std::vector<Launch> part_of(const std::vector<Launch>& launches, const std::vector<compile::Kernel>& kernels, const std::vector<bool>& weight_only, bool weights) {
+  const auto belongs = [&](std::size_t k) { return (k < weight_only.size() && weight_only[k]) == weights; };
+  const bool has_flow = std::any_of(kernels.begin(), kernels.end(), [](const compile::Kernel& k) { return !k.inputs.empty(); });
+  std::vector<std::uint32_t> place(kernels.size() + 1, 0);
+  for (std::size_t k = 0; k < kernels.size(); ++k) place[k + 1] = place[k] + (belongs(k) ? 1U : 0U);
+  std::vector<Launch> part;
+  for (std::size_t k = 0; k < launches.size(); ++k) {
+    if (!belongs(k)) continue;
+    part.push_back(launches[k]);
+    if (!kernels[k].is_communication) continue;
+    std::size_t reader = first_reader(kernels, k, has_flow);
+    const KernelId id{static_cast<std::uint32_t>(k)};
+    while (reader < kernels.size() && !(belongs(reader) && (!has_flow || std::find(kernels[reader].inputs.begin(), kernels[reader].inputs.end(), id) != kernels[reader].inputs.end()))) ++reader;
+    part.back().reader = place[reader];
+  }
+  return part;
+}
+
 }  // namespace
 
 RunCost launch_kernel(const compile::Kernel& kernel, Seconds time, compile::Execution execution, const cost::LaunchModel& launch) {
@@ -65,12 +85,16 @@ compile::Execution execution_of(SegmentRole role, compile::Execution execution, 
 }
 
 std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, bool compile_layers_only, const TaskCosts& costs,
-                                            bool float8_linear) {
+                                            bool float8_linear, bool split_backward) {
   std::vector<SegmentLaunches> priced;
   for (const ModelSegment& segment : model.segments) {
     const compile::Execution mode = execution_of(segment.role, execution, compile_layers_only);
     const bool float8 = float8_linear && segment.role == SegmentRole::layer;
-    priced.push_back({.segment = &segment, .forward = price(segment.forward, mode, costs, float8), .recompute = price(segment.recompute, mode, costs, float8), .backward = price(segment.backward, mode, costs, float8)});
+    priced.push_back({.segment = &segment, .forward = price(segment.forward, mode, costs, float8), .recompute = price(segment.recompute, mode, costs, float8), .backward = price(segment.backward, mode, costs, float8), .input_gradients = {}, .weight_gradients = {}});
+    if (!split_backward) continue;
+    SegmentLaunches& made = priced.back();
+    made.input_gradients = part_of(made.backward, segment.backward, segment.weight_only, false);
+    made.weight_gradients = part_of(made.backward, segment.backward, segment.weight_only, true);
   }
   return priced;
 }

@@ -21,6 +21,7 @@ struct Launch {
 struct SegmentLaunches {
   const ModelSegment* segment = nullptr;
   std::vector<Launch> forward, recompute, backward;
+  std::vector<Launch> input_gradients, weight_gradients;  // `backward` in two, if it is to be split (ModelSegment::weight_only)
 };
 
 /// Host and device cost of launching one kernel that takes `time` on the device.
@@ -33,8 +34,9 @@ struct SegmentLaunches {
 [[nodiscard]] compile::Execution execution_of(SegmentRole role, compile::Execution execution, bool compile_layers_only);
 
 /// Prices every segment of `model`, which must outlive the result. `float8_linear`: Stack::float8_linear.
+/// `split_backward`: fills input_gradients and weight_gradients too.
 [[nodiscard]] std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, bool compile_layers_only, const TaskCosts& costs,
-                                                         bool float8_linear = false);
+                                                         bool float8_linear = false, bool split_backward = false);
 
 /// Device time of a list, communication excluded.
 [[nodiscard]] Seconds device_time(const std::vector<Launch>& launches);

@@ -260,6 +260,24 @@ void PieceWriter::operator()(const MemoryChange& action) {
                            .transient = action.transient, .delta = action.delta.value(), .label = program_.label(action.label)});
 }
 
+void PieceWriter::operator()(const HostCopy& action) {
+  flush();
+  std::vector<Token> waits = action.waits;
+  if (action.after_compute) waits.insert(waits.end(), pending_waits_.begin(), pending_waits_.end());
+  Step& step = push(TaskKind::copy, program_.stream(action.stream), waits);
+  step.after_compute = action.after_compute;
+  step.produces = action.produces;
+  step.segment = program_.add_segment({.name = program_.name(action.name), .phase = static_cast<std::uint8_t>(action.phase), .recompute = {}});
+  step.cost = eager_issue(costs_.eager.host_per_kernel);
+  step.cost.device += action.device;
+  step.cost.issue_to_end += action.device;
+  if (captured() && (stack_.optimizer_in_graph || action.phase != graph::Phase::optimizer)) {
+    step.cost = with_graph_launch({.device = action.device, .issue_to_end = action.device, .host = Seconds()});
+  } else {
+    graph_pending_ = true;
+  }
+}
+
 Piece PieceWriter::finish() {
   release_held();
   flush();

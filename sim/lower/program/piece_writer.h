@@ -72,6 +72,7 @@ class PieceWriter {
   void operator()(const Wait& action);
   void operator()(const HostWork& action);
   void operator()(const MemoryChange& action);
+  void operator()(const HostCopy& action);
   Step& push(TaskKind kind, std::uint16_t stream, const std::vector<Token>& waits);
   RunCost with_graph_launch(RunCost cost);
   [[nodiscard]] bool captured() const { return execution_ == compile::Execution::cuda_graph && stack_.nccl_in_graph; }

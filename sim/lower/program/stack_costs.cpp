@@ -57,4 +57,10 @@ TaskCosts with_full_float32(TaskCosts costs, const cost::Profile& profile, Diagn
   return costs;
 }
 
+TaskCosts training_costs(const cost::Profile& profile, const Training& training, Diagnostics& diagnostics) {
+  TaskCosts plain = profile_costs(profile, training.execution, diagnostics);
+  if (!training.tf32) plain = with_full_float32(std::move(plain), profile, diagnostics);
+  return with_stack(std::move(plain), profile, training.stack);
+}
+
 }  // namespace sgsim::lower

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/cost/profile.h"
+#include "sim/lower/lower.h"
 #include "sim/lower/program/task_costs.h"
 #include "sim/lower/stack.h"
 
@@ -20,5 +21,9 @@ namespace sgsim::lower {
 /// measured them, so that they count as analytic. Convolutions keep TF32, which PyTorch allows them by default
 /// (torch.backends.cudnn.allow_tf32). `diagnostics` must outlive the result.
 [[nodiscard]] TaskCosts with_full_float32(TaskCosts costs, const cost::Profile& profile, Diagnostics& diagnostics);
+
+/// What lower() asks: the profile's costs as the training settings and their software stack change them. `diagnostics` must
+/// outlive the result.
+[[nodiscard]] TaskCosts training_costs(const cost::Profile& profile, const Training& training, Diagnostics& diagnostics);
 
 }  // namespace sgsim::lower

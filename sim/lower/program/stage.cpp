@@ -25,6 +25,7 @@ class StageBuilder {
   PieceWriter writer() { return {program_, in_.training.execution, in_.costs, in_.model.modules, in_.training.stack, in_.merge_lockstep}; }
   std::uint32_t pass_piece(const PassStep& pass, std::size_t variant);
   std::uint32_t once(const std::vector<Action>& actions);
+  void offload_activations();
   void begin_step();
   void end_step();
 
@@ -34,7 +35,7 @@ class StageBuilder {
   StageProgram program_;
   StateActions state_;
   std::vector<ChunkBoundary> boundaries_;
-  std::map<std::tuple<bool, int, std::size_t>, std::uint32_t> pieces_;
+  std::map<std::tuple<bool, int, Gradients, std::size_t>, std::uint32_t> pieces_;
 };
 
 bool same_forward(const ChunkActions& a, const ChunkActions& b) {
@@ -59,22 +60,37 @@ bool same_backward(const ChunkActions& a, const ChunkActions& b) {
   return true;
 }
 
+auto writer_of(const PassStep& pass) {
+  if (pass.forward) return &write_forward;
+  switch (pass.gradients) {
+    case Gradients::all: return &write_backward;
+    case Gradients::inputs: return &write_input_gradients;
+    case Gradients::weights: return &write_weight_gradients;
+  }
+  return &write_backward;
+}
+
+void take(PieceWriter& writer, const std::vector<Action>& actions) {
+  for (const Action& action : actions) writer.act(action);
+}
+
 std::uint32_t StageBuilder::pass_piece(const PassStep& pass, std::size_t variant) {
   const auto v = static_cast<std::size_t>(pass.virtual_stage);
-  const auto key = std::tuple(pass.forward, pass.virtual_stage, variant);
+  const auto key = std::tuple(pass.forward, pass.virtual_stage, pass.gradients, variant);
   if (const auto found = pieces_.find(key); found != pieces_.end()) return found->second;
   const ChunkActions& actions = state_.chunks[v][variant];
   for (const auto& [other, piece] : pieces_) {
-    const auto& [forward, virtual_stage, other_variant] = other;
-    if (forward != pass.forward || virtual_stage != pass.virtual_stage) continue;
+    const auto& [forward, virtual_stage, gradients, other_variant] = other;
+    if (forward != pass.forward || virtual_stage != pass.virtual_stage || gradients != pass.gradients) continue;
     const ChunkActions& written = state_.chunks[v][other_variant];
     if (forward ? same_forward(actions, written) : same_backward(actions, written)) return pieces_[key] = piece;
   }
   PieceWriter out = writer();
   const ChunkBoundary& boundary = boundaries_[v];
-  for (const Action& action : pass.forward ? boundary.before_forward : boundary.before_backward) out.act(action);
-  (pass.forward ? write_forward : write_backward)(out, chunks_[v], in_.segments, actions);
-  for (const Action& action : pass.forward ? boundary.after_forward : boundary.after_backward) out.act(action);
+  const bool sends = pass.gradients != Gradients::weights;
+  if (sends) take(out, pass.forward ? boundary.before_forward : boundary.before_backward);
+  writer_of(pass)(out, chunks_[v], in_.segments, actions);
+  if (sends) take(out, pass.forward ? boundary.after_forward : boundary.after_backward);
   return pieces_[key] = program_.add_piece(out.finish());
 }
 
@@ -82,6 +98,14 @@ std::uint32_t StageBuilder::once(const std::vector<Action>& actions) {
   PieceWriter out = writer();
   for (const Action& action : actions) out.act(action);
   return program_.add_piece(out.finish());
+}
+
+void StageBuilder::offload_activations() {
+  for (std::size_t v = 0; v < chunks_.size(); ++v) {
+    std::vector<OffloadedPosition> offloaded = offloaded_positions(in_.model, chunks_[v]);
+    for (OffloadedPosition& position : offloaded) position.tokens = {program_.new_token(), program_.new_token()};
+    for (ChunkActions& actions : state_.chunks[v]) add_activation_offload(actions, chunks_[v].positions.size(), offloaded, in_.host_link);
+  }
 }
 
 void StageBuilder::begin_step() {
@@ -105,7 +129,8 @@ void StageBuilder::end_step() {
 Stage StageBuilder::build() {
   const auto parameters = owned_parameters(in_.model, in_.stages, stage_);
   const auto new_token = [this] { return program_.new_token(); };
-  state_ = state_actions({.chunks = chunks_, .parameters = parameters, .plan = in_.plan, .training = in_.training, .shard_group = in_.shard_group, .new_token = new_token});
+  state_ = state_actions({.chunks = chunks_, .parameters = parameters, .plan = in_.plan, .training = in_.training, .shard_group = in_.shard_group, .host_link = in_.host_link, .new_token = new_token});
+  if (in_.plan.offload.activations) offload_activations();
   const SendTokens sent{.forward = new_token(), .backward = new_token()};
   for (const Chunk& chunk : chunks_) boundaries_.push_back(chunk_boundary(in_.model, in_.stages, chunk, in_.plan, in_.training.stack, sent, new_token));
   begin_step();

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sim/lower/data_parallel/data_parallel.h"
+#include "sim/lower/data_parallel/offload.h"
 #include "sim/lower/program/launches.h"
 #include "sim/lower/program/piece.h"
 #include "sim/lower/program/piece_writer.h"
@@ -20,6 +21,7 @@ struct StageInput {
   const TaskCosts& costs;
   int shard_group = 1;           // hybrid shard, resolved
   bool merge_lockstep = false;   // merge tensor-parallel collectives into the runs between them
+  HostLink host_link = {};       // for what is offloaded
 };
 
 struct Stage {

@@ -32,6 +32,20 @@ std::vector<PassStep> one_forward_one_backward(const std::vector<PassStep>& forw
   return order;
 }
 
+// Each backward pass in two: weight gradients follow the input gradients of `delay` micro-batches later.
+std::vector<PassStep> split_backward(const std::vector<PassStep>& order, int delay) {
+  std::vector<PassStep> split;
+  int weights = 0, inputs = 0;
+  const auto add_weights = [&] { split.push_back({.forward = false, .virtual_stage = 0, .micro_batch = weights++, .gradients = Gradients::weights}); };
+  for (PassStep pass : order) {
+    if (!pass.forward) pass.gradients = Gradients::inputs;
+    split.push_back(pass);
+    if (!pass.forward && ++inputs > delay) add_weights();
+  }
+  while (weights < inputs) add_weights();
+  return split;
+}
+
 }  // namespace
 
 std::vector<PassStep> pass_order(plan::Schedule schedule, int pp, int virtual_stages, int micro_batches, int stage) {
@@ -46,7 +60,8 @@ std::vector<PassStep> pass_order(plan::Schedule schedule, int pp, int virtual_st
   const auto forward = grouped(true, std::max(1, micro_batches), 1, micro_batches);
   const auto backward = grouped(false, std::max(1, micro_batches), 1, micro_batches);
   const int ahead = schedule == plan::Schedule::gpipe ? micro_batches : std::min(pp - stage - 1, micro_batches);
-  return one_forward_one_backward(forward, backward, static_cast<std::size_t>(ahead));
+  const auto order = one_forward_one_backward(forward, backward, static_cast<std::size_t>(ahead));
+  return schedule == plan::Schedule::zero_bubble ? split_backward(order, stage) : order;
 }
 
 }  // namespace sgsim::lower

@@ -9,6 +9,11 @@ namespace sgsim::lower {
 
 std::vector<std::vector<Chunk>> partition(const SegmentedModel& model, const plan::Plan& plan) {
   std::vector<Position> before, layers, after;
+  std::vector<std::uint32_t> kept;   // segments of the layers without recomputation
+  for (const std::uint32_t index : model.kept_order) {
+    if (model.segments[index].role == SegmentRole::layer) kept.push_back(index);
+  }
+  SGSIM_CHECK(plan.recompute_layers == 0 || !kept.empty(), "a plan that recomputes some layers needs both kinds of them");
   for (const std::uint32_t index : model.order) {
     const ModelSegment& segment = model.segments[index];
     if (segment.role == SegmentRole::layer) {
@@ -29,6 +34,9 @@ std::vector<std::vector<Chunk>> partition(const SegmentedModel& model, const pla
     Chunk chunk{.index = static_cast<int>(i), .positions = {}};
     if (i == 0) chunk.positions = before;
     chunk.positions.insert(chunk.positions.end(), next, next + counts[i]);
+    for (std::size_t p = chunk.positions.size() - static_cast<std::size_t>(counts[i]) + static_cast<std::size_t>(plan.recompute_layers); plan.recompute_layers > 0 && p < chunk.positions.size(); ++p) {
+      chunk.positions[p].segment = kept[static_cast<std::size_t>(chunk.positions[p].layer)];
+    }
     next += counts[i];
     if (i + 1 == counts.size()) chunk.positions.insert(chunk.positions.end(), after.begin(), after.end());
     stages[i % stages.size()].push_back(std::move(chunk));

@@ -25,7 +25,7 @@ struct Chunk {
 };
 
 /// Chunks of each pipeline stage, by virtual stage. What stands before the layers goes to the first chunk, what stands
-/// after them to the last; the layers as plan::chunk_layers says.
+/// after them to the last; the layers as plan::chunk_layers says, with Plan::recompute_layers of each chunk recomputed.
 [[nodiscard]] std::vector<std::vector<Chunk>> partition(const SegmentedModel& model, const plan::Plan& plan);
 
 }  // namespace sgsim::lower

@@ -117,6 +117,49 @@ std::set<std::pair<std::uint32_t, std::uint32_t>> readers_of(const graph::Operat
   return readers;
 }
 
+/// Backward kernels that only gradients of parameters depend on: no other kernel of another position reads what they lead to.
+class WeightKernels {
+ public:
+  WeightKernels(const compile::CompiledGraph& compiled, const KernelLists& lists) : compiled_(compiled), lists_(lists), storage_(compiled.graph) {
+    const std::size_t count = compiled.kernels.size();
+    needed_.assign(count, false);
+    for (std::size_t k = count; k-- > 0;) {
+      const Kernel& kernel = compiled.kernels[k];
+      if (kernel.phase == Phase::forward) needed_[k] = true;
+      for (KernelId input : kernel.inputs) {
+        if (needed_[k] || lists.position[input.value] != lists.position[k]) needed_[input.value] = true;
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<bool> of(std::uint32_t at) const {
+    std::vector<bool> result;
+    for (std::uint32_t k : lists_.backward[at]) result.push_back(!needed_[k]);
+    return result;
+  }
+
+  /// Distinct memory that they read, parameters and their own results aside.
+  [[nodiscard]] Bytes held(std::uint32_t at) const {
+    std::set<ValueRef> own, read;
+    for (std::uint32_t k : lists_.backward[at]) {
+      if (needed_[k]) continue;
+      for (ValueRef v : compiled_.kernels[k].saved) own.insert(storage_.owner(v));
+      for (ValueRef v : compiled_.kernels[k].reads) read.insert(storage_.owner(v));
+    }
+    Bytes bytes;
+    for (ValueRef v : read) {
+      if (compiled_.graph.node(v.node).kind == NodeKind::call && !own.contains(v)) bytes += compiled_.graph.type(v).bytes();
+    }
+    return bytes;
+  }
+
+ private:
+  const compile::CompiledGraph& compiled_;
+  const KernelLists& lists_;
+  Storage storage_;
+  std::vector<bool> needed_;  // by kernel
+};
+
 bool same_kernel(const Kernel& a, const Kernel& b) {
   if (a.is_communication != b.is_communication || a.host_operators != b.host_operators || a.inputs != b.inputs) return false;
   if (a.scratch != b.scratch) return false;
@@ -144,6 +187,7 @@ std::vector<ModelSegment> assemble(const compile::CompiledGraph& compiled, const
   const std::vector<Bytes> boundary = boundaries(compiled.graph, cut);
   const ParameterUses uses(compiled, lists, place);
   const auto readers = readers_of(compiled.graph, cut);
+  const WeightKernels weights(compiled, lists);
 
   std::vector<ModelSegment> segments(cut.count());
   for (std::uint32_t at = 0; at < cut.count(); ++at) {
@@ -153,6 +197,8 @@ std::vector<ModelSegment> assemble(const compile::CompiledGraph& compiled, const
     segment.forward = copy_kernels(compiled, lists.forward[at], place);
     segment.recompute = copy_kernels(compiled, lists.recompute[at], place);
     segment.backward = copy_kernels(compiled, lists.backward[at], place);
+    segment.weight_only = weights.of(at);
+    segment.held = weights.held(at);
     segment.boundary = boundary[at];
     segment.saved = memory[at].saved;
     segment.forward_peak = memory[at].forward_peak;
@@ -170,7 +216,7 @@ std::vector<ModelSegment> assemble(const compile::CompiledGraph& compiled, const
 }
 
 bool same_segment(const ModelSegment& a, const ModelSegment& b) {
-  return a.role == b.role && a.boundary == b.boundary && a.saved == b.saved && a.forward_peak == b.forward_peak &&
+  return a.role == b.role && a.boundary == b.boundary && a.saved == b.saved && a.held == b.held && a.weight_only == b.weight_only && a.forward_peak == b.forward_peak &&
          a.backward_peak == b.backward_peak && same_list(a.forward, b.forward, same_kernel) &&
          same_list(a.recompute, b.recompute, same_kernel) && same_list(a.backward, b.backward, same_kernel) &&
          same_list(a.parameters, b.parameters, same_parameter) &&

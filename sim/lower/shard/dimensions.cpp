@@ -33,6 +33,7 @@ const std::unordered_map<std::string_view, Passage>& passages() {
       {"embedding", lookup}, {"embedding_dense_backward", lookup_gradient},
       {"nll_loss_forward", loss}, {"nll_loss_backward", loss_gradient},
       {"triu", whole_only}, {"tril", whole_only},
+      {"permute_tensor", elementwise}, {"all_gather_into_tensor", elementwise},  // along the first dimension, of context parallelism
   };
   return table;
 }

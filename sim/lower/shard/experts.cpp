@@ -47,6 +47,7 @@ class ExpertPass {
     lies_.resize(graph.nodes.size());
     mapped_.resize(graph.nodes.size());
     find_weights();
+    find_late_widenings();
   }
 
   ExpertSharded run() {
@@ -84,6 +85,23 @@ class ExpertPass {
     }
   }
 
+  /// Casts to a wider type whose result no operator of the experts reads: what is exchanged there is the narrow value, as
+  /// modules exchange what they were given and autograd casts the gradient where the forward pass cast the value.
+  void find_late_widenings() {
+    widens_late_.assign(old_.nodes.size(), false);
+    for (std::uint32_t i = 0; i < old_.nodes.size(); ++i) {
+      const Node& node = old_.nodes[i];
+      if (node.kind != NodeKind::call || operator_name(node.target) != "_to_copy") continue;
+      const auto from = tensor_at(node, 0);
+      widens_late_[i] = from && graph::size_of(old_.type(*from).dtype) < graph::size_of(node.outputs[0].dtype);
+    }
+    for (const Node& node : old_.nodes) {
+      if (node.kind != NodeKind::call) continue;
+      const bool of_experts = operator_name(node.target) == "bmm" || passage(node.target) == Passage::elementwise;
+      if (of_experts) graph::for_each_input(node, [&](ValueRef v) { widens_late_[v.node.value] = false; });
+    }
+  }
+
   void copy_source(std::uint32_t i) {
     Node node = old_.nodes[i];
     if (lies_[i].local) node.outputs[0] = graph::contiguous(local(node.outputs[0].shape, lies_[i]), node.outputs[0].dtype);
@@ -98,8 +116,12 @@ class ExpertPass {
   }
 
   /// Where the results of a call lie; operands that must be exchanged to lie so are set in `wanted`.
-  Lie decide(const Node& node, const std::vector<ValueRef>& operands, std::vector<Lie>& wanted) const {
+  Lie decide(const Node& node, bool widens_late, const std::vector<ValueRef>& operands, std::vector<Lie>& wanted) const {
     for (ValueRef v : operands) wanted.push_back(lies_[v.node.value]);
+    if (widens_late && wanted[0].rows >= 0) {
+      wanted[0] = {};
+      return {};
+    }
     const bool any = std::any_of(wanted.begin(), wanted.end(), [](const Lie& lie) { return lie.local; });
     if (!any) return {};
     const Passage kind = passage(node.target);
@@ -136,7 +158,7 @@ class ExpertPass {
     std::vector<ValueRef> operands;
     graph::for_each_input(node, [&](ValueRef v) { operands.push_back(v); });
     std::vector<Lie> wanted;
-    const Lie lie = decide(node, operands, wanted);
+    const Lie lie = decide(node, widens_late_[i], operands, wanted);
     std::vector<ValueRef> provided;
     for (std::size_t k = 0; k < operands.size(); ++k) {
       const Lie have = lies_[operands[k].node.value];
@@ -267,6 +289,7 @@ class ExpertPass {
   std::vector<Lie> lies_;               // of each old node's results
   std::vector<std::uint32_t> mapped_;   // new id of each old node
   std::map<std::pair<ValueRef, bool>, ValueRef> exchanged_;  // (old value, sent out) -> what arrived
+  std::vector<bool> widens_late_;       // by old node
   int inserted_ = 0;
 };
 

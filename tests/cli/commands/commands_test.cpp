@@ -143,6 +143,14 @@ TEST_CASE("info knows every kind of file of ours") {
   const std::pair<const char*, const char*> files[] = {{"scenarios/llama3-70b-1024xa100.json", ": scenario"},
                                                        {"scenarios/models/llama3-70b.json", "llama family"},
                                                        {"scenarios/profiles/h200.json", ": profile"},
+                                                       {"scenarios/stacks/pytorch-2.json", ": training stack \"pytorch-2\""},
+                                                       {"scenarios/records/h200.json.gz", ": records of training runs"},
+                                                       {"scenarios/records/collectives.json.gz", "measured collectives"},
+                                                       {"scenarios/records/models.json", ": facts of"},
+                                                       {"scenarios/suites/published.json", ": suite of tolerances"},
+                                                       {"scenarios/sweeps/llama3-70b-3d-plans.json", ": sweep"},
+                                                       {"scenarios/clusters/a100-cloud-4x100g.json", ": cluster"},
+                                                       {"tests/fuzz/corpus/import_chakra/two_nodes.et", "sgsim import"},
                                                        {"traces/graphs/llama_1b.graph.json.gz", ": operator graph"}};
   for (const auto& [path, says] : files) {
     const auto done = run_sgsim(std::string("info ") + path);
@@ -173,4 +181,18 @@ TEST_CASE("what tensor parallelism leaves whole is stated") {
   CHECK_THAT(resnet.out, Catch::Contains("tensor parallel 2 divides 0.1 % of the arithmetic"));
   const auto llama = run_sgsim("simulate scenarios/llama3-70b-1024xa100-3d.json");
   CHECK_THAT(llama.out, !Catch::Contains("each rank computes the rest whole"));
+}
+
+TEST_CASE("MFU's operations are the model's, however its attention is written") {
+  const auto flops = [](const std::string& settings) {
+    const auto done = run_sgsim("simulate scenarios/llama3-8b-8xh100.json --json " + settings);
+    REQUIRE((done.code == 0 || done.code == 4));
+    return json::parse(done.out).at("model_flops").get<double>();
+  };
+  const double flash = flops("");
+  CHECK(flops("--set model.attention=unfused") == Approx(flash).epsilon(1e-9));
+  CHECK(flops("--set model.dense_mask=true") == Approx(flash).epsilon(1e-9));
+  // A captured graph's mask may hide anything: counted in full, and said.
+  const auto captured = run_sgsim("simulate scenarios/llama-1b-captured-1xh200.json");
+  CHECK_THAT(captured.out, Catch::Contains("attention in full, as the graph does not mark it causal"));
 }

@@ -66,3 +66,22 @@ TEST_CASE("a failed NIC costs about what a NIC at half speed costs, in both engi
   CHECK(fast_failed > fast * 1.001);
   CHECK(fast_failed - fast == Approx(reference_failed - reference).epsilon(0.15));
 }
+
+TEST_CASE("a renamed GPU needs a profile of its own") {
+  const std::string command = "simulate scenarios/llama3-8b-8xh100.json --set cluster.node.gpu.name=B200";
+  const auto refused = run_sgsim(command);
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("$.cluster.node.gpu.name") && Catch::Contains("a profile beside it"));
+  const auto stated = run_sgsim(command + " --set cluster.node.gpu.profile=h100");
+  CHECK((stated.code == 0 || stated.code == 4));
+}
+
+TEST_CASE("memory adds up, with the private pool of CUDA graphs") {
+  const auto done = run_sgsim("simulate scenarios/gpt2-124m-1xh200-cuda-graph.json --json");
+  REQUIRE(done.code == 0);
+  const json rank = json::parse(done.out).at("classes").at(0);
+  double kinds = 0.0;
+  for (const auto& [kind, bytes] : rank.at("mem_at_peak_bytes").items()) kinds += kind == "runtime" ? 0.0 : bytes.get<double>();
+  CHECK(rank.at("graph_pool_bytes").get<double>() > 0.0);
+  CHECK(rank.at("peak_mem_bytes").get<double>() + rank.at("graph_pool_bytes").get<double>() == Approx(kinds).epsilon(1e-9));
+}

@@ -132,13 +132,29 @@ double product_flops(const PlanCase& c) {
   }
   const bool divides = c.plan.tp > 1 && c.training.stack.tensor_parallel_vocabulary;
   total += 6.0 * s.tokens * s.h * padded(c, s.vocab) * (divides ? 1.0 : repeats(c));
-  if (s.gated) total += c.plan.tp * s.sequence * s.h / s.heads;  // rotary angles: position times frequency, on every tensor rank
+  if (s.gated) total += c.plan.tp * c.plan.cp * s.sequence * s.h / s.heads;  // rotary angles: position times frequency, on every tensor and context rank
   if (c.family == Family::bert) total += 6.0 * s.tokens * s.h * s.h * repeats(c);
   return total * static_cast<double>(c.plan.micro_batches() * c.plan.dp);
 }
 
+namespace {
+
+/// Keys and values go on cp - 1 times in each pass and in recomputation, or are gathered once; their gradients go on cp times.
+void add_context(const PlanCase& c, std::map<std::string, int>& counts) {
+  if (c.plan.cp == 1) return;
+  const bool gathers = c.training.stack.context_parallel_all_gather;
+  const int there = gathers ? 1 : c.plan.cp - 1;
+  const std::string name = gathers ? "cp all_gather" : "cp send_receive";
+  counts["forward " + name] = counts["backward " + name] = there;
+  if (c.plan.recompute == plan::Recompute::full) counts["recompute " + name] = there;
+  counts["backward cp send_receive"] += c.plan.cp;
+}
+
+}  // namespace
+
 std::map<std::string, int> layer_collectives(const PlanCase& c) {
   std::map<std::string, int> counts;
+  add_context(c, counts);
   if (c.plan.tp == 1) return counts;
   const Sizes s = sizes_of(c);
   int input_sums = 2;
@@ -147,12 +163,15 @@ std::map<std::string, int> layer_collectives(const PlanCase& c) {
   const bool again = c.plan.recompute == plan::Recompute::full;
   const int sums_again = eager || c.family == Family::bert ? 2 : 1;
   if (!c.plan.sequence_parallel) {
-    counts = {{"forward all_reduce", 2}, {"backward all_reduce", input_sums}};
+    counts["forward all_reduce"] = 2;
+    counts["backward all_reduce"] = input_sums;
     if (again) counts["recompute all_reduce"] = sums_again;
     return counts;
   }
   // Backward: gradients gathered where the forward pass scattered, and the inputs of the column-parallel products gathered again.
-  counts = {{"forward all_gather", 2}, {"forward reduce_scatter", 2}, {"backward all_gather", 4}, {"backward reduce_scatter", input_sums}};
+  counts["forward all_gather"] = counts["forward reduce_scatter"] = 2;
+  counts["backward all_gather"] = 4;
+  counts["backward reduce_scatter"] = input_sums;
   if (again) {
     counts["recompute all_gather"] = 2;
     counts["recompute reduce_scatter"] = sums_again;

@@ -61,6 +61,7 @@ lower::Training draw_training(bool captured) {
   s.zero1_all_reduce = flip();
   s.overlap_parameter_gather = flip();
   s.gradient_scale_kernels = flip();
+  s.gradient_bucket_view = flip();
   s.fsdp_reduce_each_micro_batch = flip();
   s.fsdp_root_reshards = flip();
   s.fsdp_copy_kernels = flip();
@@ -76,6 +77,7 @@ lower::Training draw_training(bool captured) {
   s.tensor_parallel_vocabulary = flip();
   s.tensor_parallel_reduces_each = flip();
   s.tensor_parallel_overlap = flip();
+  s.context_parallel_all_gather = flip();
   return t;
 }
 
@@ -84,14 +86,19 @@ plan::Plan draw_plan(Family family) {
   p.dp = one_of({1, 2, 4, 8});
   p.tp = one_of({1, 2, 4});
   p.pp = one_of({1, 2, 4});
+  p.cp = family == Family::mixtral ? 1 : one_of({1, 1, 2, 4});
   p.ep = family == Family::mixtral ? one_of({1, 2, 4}) : 1;
   p.sharding = one_of({plan::Sharding::ddp, plan::Sharding::zero1, plan::Sharding::zero2, plan::Sharding::fsdp, plan::Sharding::hybrid});
   p.sequence_parallel = p.tp > 1 && flip();
-  p.schedule = one_of({plan::Schedule::gpipe, plan::Schedule::one_f_one_b, plan::Schedule::interleaved});
+  p.schedule = one_of({plan::Schedule::gpipe, plan::Schedule::one_f_one_b, plan::Schedule::interleaved, plan::Schedule::zero_bubble});
   p.virtual_stages = p.schedule == plan::Schedule::interleaved ? 2 : 1;
   p.micro_batch = one_of({1, 2});
   p.global_batch = p.micro_batch * p.dp * one_of({1, 2, 4, 8});
   p.recompute = one_of({plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full});
+  if (p.schedule == plan::Schedule::zero_bubble) {
+    p.recompute = plan::Recompute::none;
+    p.sharding = one_of({plan::Sharding::ddp, plan::Sharding::zero1});
+  }
   p.fsdp = {.layers_per_unit = one_of({1, 2, 3}), .prefetch = one_of({0, 1, 2}), .reshard_after_forward = flip(), .shard_group = one_of({0, 1, 2})};
   p.buckets = {.bucket = Bytes(one_of({0.0, 1e4, 25.0 * 1024 * 1024})), .overlap = flip()};
   return p;
@@ -143,25 +150,26 @@ PlanCase draw_case(bool is_captured) {
   }
   c.training = draw_training(is_captured);
   RC_PRE(plan::check_plan(model_of(c).shape, c.plan, cluster_of(c.plan)).empty());
+  RC_PRE(c.plan.cp == 1 || c.flash);
   return c;
 }
 
 std::string to_text(const PlanCase& c) {
   static constexpr const char* kFamilies[] = {"llama", "gpt2", "bert", "mixtral", "captured llama", "captured gpt2"};
   static constexpr const char* kSharding[] = {"ddp", "zero1", "zero2", "fsdp", "hybrid"};
-  static constexpr const char* kSchedules[] = {"gpipe", "1f1b", "interleaved"};
+  static constexpr const char* kSchedules[] = {"gpipe", "1f1b", "interleaved", "zero bubble"};
   static constexpr const char* kRecompute[] = {"none", "selective", "full"};
   static constexpr const char* kExecution[] = {"eager", "compiled", "cuda graph"};
   const plan::Plan& p = c.plan;
   const lower::Stack& s = c.training.stack;
   return fmt::format(
       "{} layers {} flash {} | dp {} tp {} pp {} cp {} ep {} {} sp {} {} v {} micro {} global {} recompute {} fsdp {} {} {} {} bucket {} {} | {} autocast {} optimizer {} fused {} "
-      "clip {} | zero1ar {} opg {} scale {} each {} root {} copy {} aim {} clo {} nig {} oig {} sync {} phs {} wait {} iwait {} sgb {} vocab {} each {} overlap {}",
+      "clip {} | zero1ar {} opg {} scale {} view {} each {} root {} copy {} aim {} clo {} nig {} oig {} sync {} phs {} wait {} iwait {} sgb {} vocab {} each {} overlap {}",
       kFamilies[static_cast<int>(c.family)], c.layers, c.flash, p.dp, p.tp, p.pp, p.cp, p.ep, kSharding[static_cast<int>(p.sharding)], p.sequence_parallel,
       kSchedules[static_cast<int>(p.schedule)], p.virtual_stages, p.micro_batch, p.global_batch, kRecompute[static_cast<int>(p.recompute)], p.fsdp.layers_per_unit, p.fsdp.prefetch,
       p.fsdp.reshard_after_forward, p.fsdp.shard_group, p.buckets.bucket.value(), p.buckets.overlap, kExecution[static_cast<int>(c.training.execution)], c.training.autocast,
       static_cast<int>(c.training.optimizer), c.training.optimizer_fused, c.training.clip_gradients, s.zero1_all_reduce, s.overlap_parameter_gather, s.gradient_scale_kernels,
-      s.fsdp_reduce_each_micro_batch, s.fsdp_root_reshards, s.fsdp_copy_kernels, s.accumulate_in_matmul, s.compile_layers_only, s.nccl_in_graph, s.optimizer_in_graph,
+      s.gradient_bucket_view, s.fsdp_reduce_each_micro_batch, s.fsdp_root_reshards, s.fsdp_copy_kernels, s.accumulate_in_matmul, s.compile_layers_only, s.nccl_in_graph, s.optimizer_in_graph,
       s.synchronize_each_step, s.pipeline_host_sync, s.pipeline_waits_for_sends, s.interleaved_waits_for_sends, s.scatter_gather_boundary, s.tensor_parallel_vocabulary,
       s.tensor_parallel_reduces_each, s.tensor_parallel_overlap);
 }

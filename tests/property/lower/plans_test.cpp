@@ -133,6 +133,9 @@ void check_data_parallel(const PlanCase& c, const Held& held, const Traffic& tra
   const bool each = c.training.stack.fsdp_reduce_each_micro_batch && p.pp == 1;
   const double divided = (shards.dense > 1 ? held.dense : 0.0) + (shards.expert > 1 ? held.expert : 0.0);
   problems.equal("scattered gradients", traffic.of({"reduce_scatter unit", "reduce_scatter root", "reduce_scatter experts"}), divided * size.gradient * (each ? m : 1.0));
+  const bool copies = p.sharding == plan::Sharding::hybrid && data > shards.dense;
+  problems.equal("gradients reduced over copies", traffic.of({"all_reduce replicas"}),
+                 copies ? (held.dense / shards.dense + held.expert / shards.expert) * size.gradient * (each ? m : 1.0) : 0.0);
 }
 
 /// Sends and receives of a stage's chunks, and sums over stages and tensor ranks.
@@ -189,7 +192,7 @@ std::vector<std::string> collective_problems(const PlanCase& c) {
   std::map<std::string, int> counts, expected = layer_collectives(c);
   for (const auto& [pass, kernels] : {std::pair{"forward ", &layer.forward}, {"recompute ", &layer.recompute}, {"backward ", &layer.backward}}) {
     for (const compile::Kernel& kernel : *kernels) {
-      if (kernel.is_communication) ++counts[std::string(pass) + kOps[static_cast<int>(kernel.communication.op)]];
+      if (kernel.is_communication) ++counts[std::string(pass) + (kernel.communication.group == "cp" ? "cp " : "") + kOps[static_cast<int>(kernel.communication.op)]];
     }
   }
   Problems problems;
@@ -222,10 +225,10 @@ TEST_CASE("plans of captured models lower, run and hold what closed forms say") 
   }));
 }
 
-TEST_CASE("tensor-parallel collectives of a layer are the literature's") {
+TEST_CASE("collectives of a layer are the literature's") {
   CHECK(rc::check([] {
     const PlanCase c = draw_case(false);
-    RC_PRE(c.family != Family::mixtral && c.plan.tp > 1);
+    RC_PRE(c.family != Family::mixtral && c.plan.tp * c.plan.cp > 1);
     require_none(c, collective_problems(c));
   }));
 }
@@ -238,7 +241,7 @@ TEST_CASE("survey of plans", "[.survey]") {
     const PlanCase c = draw_case(std::getenv("SURVEY_CAPTURED") != nullptr);
     ++cases;
     auto problems = problems_of(c);
-    if (c.family != Family::mixtral && c.plan.tp > 1) {
+    if (c.family != Family::mixtral && c.plan.tp * c.plan.cp > 1) {
       for (const std::string& p : collective_problems(c)) problems.push_back("collectives: " + p);
     }
     for (const std::string& p : problems) {

@@ -53,6 +53,15 @@ TEST_CASE("four NICs for eight GPUs: sibling groups halve them") {
   CHECK(group_shape(c, gpus({0, 8}), 8.0).nics_per_node == Approx(0.5));
 }
 
+// A pipeline stage on GPUs 4 to 7 sends to the next node: four GPUs on the two NICs nearest to them, half a NIC each, though
+// the node has four. A group of two of those GPUs with one sibling: two NICs for the two groups. One GPU alone has one NIC.
+TEST_CASE("a stage on half a node sends through half of its NICs") {
+  const Cluster c = *builtin_cluster("hgx-a100-80gb-4x100g", 2);
+  CHECK(group_shape(c, gpus({4, 8}), 4.0).nics_per_node == Approx(0.5));
+  CHECK(group_shape(c, gpus({0, 2, 8, 10}), 2.0).nics_per_node == Approx(1.0));
+  CHECK(group_shape(c, gpus({4, 8}), 1.0).nics_per_node == Approx(1.0));
+}
+
 // Four groups of two GPUs a node ({0, 4}, {1, 5}, ...) on eight NICs: two NICs each. Node 1's NIC 0 fails: GPU 0 sends through
 // NIC 1, which GPU 1 uses already, so both get half of it, and their groups, whose members move the same bytes, one NIC's
 // worth instead of two. The other two groups lose nothing.

@@ -53,7 +53,7 @@ TEST_CASE("bad profiles are refused with the place") {
 }
 
 TEST_CASE("shipped profiles load fast and are canonical") {
-  for (const char* name : {"a100-80gb", "a100-40gb", "h100", "h200"}) {
+  for (const char* name : {"a100-80gb", "a100-40gb", "h100", "h200", "h200-measured", "h200-native"}) {
     const std::string path = std::string(SGSIM_SOURCE_DIR) + "/scenarios/profiles/" + name + ".json";
     const Profile p = load_profile(path);  // warms the file cache
     CHECK(p.name == name);

@@ -135,6 +135,39 @@ TEST_CASE("nvidia-smi: switches, meshes and pairs") {
   CHECK(count_of(c.report, "import.nvidia_smi.gpu_unknown") == 1);
 }
 
+// Columns as drivers of 2024 and later print them: underlined header from its first byte, doubled tabs before the last column, rows of NICs
+// without affinities, a legend of NICs; and the same with spaces, as people paste it into issues.
+TEST_CASE("nvidia-smi: eight GPUs behind switches, nine NICs") {
+  const auto matrix = [](const std::string& gap, const std::string& start, const std::string& end) {
+    std::string text = start;
+    for (int g = 0; g < 8; ++g) text += gap + "GPU" + std::to_string(g);
+    for (int n = 0; n < 9; ++n) text += gap + "NIC" + std::to_string(n);
+    text += gap + "CPU Affinity" + gap + "NUMA Affinity" + gap + "GPU NUMA ID" + end + "\n";
+    for (int g = 0; g < 8; ++g) {
+      text += "GPU" + std::to_string(g);
+      for (int k = 0; k < 8; ++k) text += gap + (k == g ? " X " : "NV18");
+      for (int n = 0; n < 9; ++n) text += gap + (n == g ? "PIX" : "SYS");
+      text += gap + "0-23,96-119" + gap + "0" + gap + gap + "N/A\n";
+    }
+    for (int n = 0; n < 9; ++n) {
+      text += "NIC" + std::to_string(n);
+      for (int k = 0; k < 17; ++k) text += gap + (k == n + 8 ? " X " : "SYS");
+      text += gap + gap + "\n";
+    }
+    return text + "\nLegend:\n\n  X    = Self\n  NV#  = Connection traversing a bonded set of # NVLinks\n\nNIC Legend:\n\n  NIC0: mlx5_0\n  NIC1: mlx5_1\n";
+  };
+  for (const std::string& text : {matrix("\t", "\x1b[4m", "\x1b[0m"), matrix("    ", "", "")}) {
+    const ImportedTopology t = nvidia_smi::parse(text, "t.txt");
+    CHECK(t.cluster.node.gpus == 8);
+    CHECK(t.cluster.node.nics == 9);
+    CHECK(t.cluster.node.intra == cluster::IntraNode::nvswitch);
+    CHECK(t.cluster.node.nvlink.bandwidth.value() == Approx(450e9));
+  }
+  const ImportedTopology one = nvidia_smi::parse("\tGPU0\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\t X \tPHB\t0-251\t0\t\tN/A\nNIC0\tPHB\t X \n\nNIC Legend:\n\n  NIC0: mlx5_0\n", "one.txt");
+  CHECK(one.cluster.node.gpus == 1);
+  CHECK(one.cluster.node.nics == 1);
+}
+
 TEST_CASE("nvidia-smi: a torn matrix is refused") {
   CHECK_THROWS_AS(nvidia_smi::parse("\tGPU0\tGPU1\nGPU0\t X \tNV1\n", "t"), InputError);
   CHECK_THROWS_AS(nvidia_smi::parse("\tGPU0\tGPU1\nGPU0\t X \nGPU1\tNV1\t X\n", "t"), InputError);

@@ -118,6 +118,43 @@ MEMCPY
   CHECK(count_of(run.report, "import.cuda_graph_dot.passive_node") == 1);
 }
 
+// The shape of what PyTorch's CUDAGraph.debug_dump wrote with CUDA 12 (pytorch issue 126753): braces of dimensions escaped, handles and tables.
+TEST_CASE("CUDA graph dump as CUDA 12 prints it with all flags") {
+  const char* const text = R"(digraph dot {
+subgraph cluster_1 {
+label="graph_1" graph[style="dashed"];
+"graph_1_node_0"[style="solid" shape="record" label="{
+MEMSET
+| {{ID | node handle | dptr | pitch | value | elementSize | width | height} | {0 (topoId: 2) | 0x00007FC44A2F2FF0 | 0x00007FC46BE00000 | 0 | 0 | 4 | 640 | 2}}}"];
+
+"graph_1_node_1"[style="bold" shape="record" label="{KERNEL
+| {ID | 1 (topoId: 1) | ampere_sgemm\<\<\<\{16,10,4\},128,0\>\>\>}
+| {{node handle | func handle} | {0x00007FC44A2F36D0 | 0x000000000D55C270}}
+| {accessPolicyWindow | {base_ptr | num_bytes | hitRatio | hitProp | missProp} | {0x0000000000000000 | 0 | 0.000000 | N | N}}
+| {cooperative | 0}
+| {priority | 0}
+}"];
+
+"graph_1_node_2"[style="bold" shape="record" label="{KERNEL
+| {ID | 2 (topoId: 0) | reduce_kernel\<\<\<8,\{32,4\},2048\>\>\>}
+}"];
+"graph_1_node_0" -> "graph_1_node_1" [headlabel=0];
+"graph_1_node_1" -> "graph_1_node_2" [headlabel=0];
+}
+}
+)";
+  const trace::ImportedRun run = cuda_graph_dot::parse(text, "g.dot");
+  const auto& ops = run.ranks.at(0).device_ops;
+  REQUIRE(ops.size() == 3);
+  CHECK(ops[0].kind == trace::DeviceKind::set);
+  CHECK(ops[0].bytes == 4 * 640 * 2);
+  CHECK(run.strings.at(ops[1].name) == "ampere_sgemm");
+  CHECK(ops[1].blocks == 16 * 10 * 4);
+  CHECK(run.strings.at(ops[2].name) == "reduce_kernel");
+  CHECK(ops[2].blocks == 8);
+  CHECK(run.ranks[0].edges.size() == 2);
+}
+
 TEST_CASE("CUDA graph dump: a cycle is named, other digraphs are refused") {
   try {
     (void)cuda_graph_dot::parse("digraph G { a->b; b->c; c->a; c->b; }", "g.dot");

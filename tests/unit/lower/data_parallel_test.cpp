@@ -1,5 +1,6 @@
 #include <map>
 
+#include "sim/lower/binding/layout.h"
 #include "sim/lower/data_parallel/buckets.h"
 #include "sim/lower/data_parallel/multi_tensor.h"
 #include "tests/support/catch.h"
@@ -173,4 +174,23 @@ TEST_CASE("multi-tensor launches") {
   CHECK(multi_tensor_launches(1498482688.0 / 2, 147, 36) == 36);
   CHECK(multi_tensor_launches(147, 147, 110) == 2);
   CHECK(multi_tensor_launches(10, 1, 36) == 1);
+}
+
+// 8 data-parallel ranks, experts over 2, groups of 4 that hold everything once. Rank 5 has the odd experts of the second group: rank
+// 7 has them too and shares them with it; rank 1 is its copy in the first group (torchtitan's HSDP with expert parallelism).
+TEST_CASE("hybrid shard with experts: each group holds all experts once") {
+  plan::Plan p;
+  p.dp = 8, p.ep = 2, p.sharding = plan::Sharding::hybrid;
+  const auto members = [&](Slot slot) {
+    std::vector<std::uint32_t> ranks;
+    for (const RankId rank : members_of(p, 4, slot, coordinates_of(p, RankId{5}))) ranks.push_back(rank.value);
+    return ranks;
+  };
+  CHECK(members(Slot::expert) == std::vector<std::uint32_t>{4, 5});
+  CHECK(members(Slot::expert_data) == std::vector<std::uint32_t>{5, 7});
+  CHECK(members(Slot::shard) == std::vector<std::uint32_t>{4, 5, 6, 7});
+  CHECK(members(Slot::replicate) == std::vector<std::uint32_t>{1, 5});
+  CHECK(leader_of(p, 4, Slot::expert_data, coordinates_of(p, RankId{7})) == RankId{5});
+  p.sharding = plan::Sharding::fsdp;
+  CHECK(members(Slot::expert_data) == std::vector<std::uint32_t>{1, 3, 5, 7});
 }

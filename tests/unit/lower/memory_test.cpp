@@ -83,6 +83,7 @@ TEST_CASE("micro-batches in flight by schedule") {
 TEST_CASE("sharding divides what it says") {
   Training t = fake::bare();
   t.optimizer = Optimizer::adamw;
+  t.stack.gradient_bucket_view = true;
   plan::Plan p;
   p.dp = 4;
   p.global_batch = 4;
@@ -102,6 +103,28 @@ TEST_CASE("sharding divides what it says") {
     CHECK(kept(MemoryClass::optimizer) == e.optimizer);
     CHECK(kept(MemoryClass::communication) == Approx(0.0).margin(1e-9));
   }
+}
+
+// Buckets of 16,000 bytes beside gradients of 16,000.
+TEST_CASE("DDP whose gradients are no views holds them twice and copies them back") {
+  Training t = fake::bare();
+  t.optimizer = Optimizer::adamw;
+  plan::Plan p;
+  p.dp = 4;
+  p.global_batch = 4;
+  const auto lowered = [&](bool view) {
+    t.stack.gradient_bucket_view = view;
+    return fake::lowered(model(4), p, t, fake::gpus(1, 4), fake::costs());
+  };
+  const auto gradients = [](const Lowered& l) { return l.memory[0].curve.back().by_class[static_cast<std::size_t>(MemoryClass::gradients)].value(); };
+  const auto copies_back = [](const Lowered& l) {
+    const std::vector<std::string>& names = l.workload.programs[0].names;
+    return std::find(names.begin(), names.end(), "copy gradients out of buckets") != names.end();
+  };
+  CHECK(gradients(lowered(false)) == 32000.0);
+  CHECK(copies_back(lowered(false)));
+  CHECK(gradients(lowered(true)) == 16000.0);
+  CHECK_FALSE(copies_back(lowered(true)));
 }
 
 TEST_CASE("element types: autocast, master copies, FSDP mixed precision") {

@@ -14,7 +14,7 @@ namespace {
 std::string text(const std::vector<PassStep>& order, bool chunks = false) {
   std::string s;
   for (const PassStep& p : order) {
-    s += fmt::format("{}{}{}", s.empty() ? "" : " ", p.forward ? 'F' : 'B', p.micro_batch);
+    s += fmt::format("{}{}{}", s.empty() ? "" : " ", p.forward ? 'F' : p.gradients == Gradients::weights ? 'W' : 'B', p.micro_batch);
     if (chunks) s += fmt::format(".{}", p.virtual_stage);
   }
   return s;
@@ -42,6 +42,13 @@ TEST_CASE("interleaved 1F1B takes chunks in groups of micro-batches") {
         "F0.0 F1.0 F0.1 F1.1 F2.0 B0.1 F3.0 B1.1 F2.1 B0.0 F3.1 B1.0 B2.1 B3.1 B2.0 B3.0");
   CHECK(text(pass_order(plan::Schedule::interleaved, 2, 2, 4, 1), true) ==
         "F0.0 F1.0 F0.1 B0.1 F1.1 B1.1 F2.0 B0.0 F3.0 B1.0 F2.1 B2.1 F3.1 B3.1 B2.0 B3.0");
+}
+
+// Qi et al. 2023, figure 3 (ZB-H1): stage s runs W after the input gradients of s micro-batches later.
+TEST_CASE("ZB-H1 delays weight gradients by the stage") {
+  CHECK(text(pass_order(plan::Schedule::zero_bubble, 2, 1, 3, 0)) == "F0 F1 B0 W0 F2 B1 W1 B2 W2");
+  CHECK(text(pass_order(plan::Schedule::zero_bubble, 2, 1, 3, 1)) == "F0 B0 F1 B1 W0 F2 B2 W1 W2");
+  CHECK(text(pass_order(plan::Schedule::zero_bubble, 4, 1, 1, 3)) == "F0 B0 W0");  // fewer micro-batches than the delay
 }
 
 TEST_CASE("every schedule runs each pass once, forward before backward") {

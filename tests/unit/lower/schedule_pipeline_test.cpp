@@ -99,6 +99,48 @@ TEST_CASE("bubbles are what the schedules promise") {
   }
 }
 
+// Forward, input gradients and weight gradients 10 each: a layer whose backward pass is two kernels.
+SegmentedModel split_chain(int layers, double input_us = 10.0, double weight_us = 10.0) {
+  SegmentedModel m = fake::chain(layers, kFree);
+  m.segments[0].backward = {fake::kernel("input", input_us, graph::Phase::backward), fake::kernel("weight", weight_us, graph::Phase::backward)};
+  m.segments[0].weight_only = {false, true};
+  m.segments[0].saved = Bytes(100.0);
+  m.segments[0].held = Bytes(40.0);
+  return m;
+}
+
+// Stage 1 has F0 done at 20 and B0 at 30; stage 0 runs B0 from there, W0 at once. Stage 1 leaves W0 until B1 is done.
+TEST_CASE("ZB-H1 with two stages and two micro-batches, each task") {
+  const Run r = run(split_chain(2), pipeline(2, 2, plan::Schedule::zero_bubble));
+  //                   F0   F1    B0    W0    B1    W1
+  CHECK(spans(r, 0) == "0-10 10-20 30-40 40-50 50-60 60-70");
+  //                   F0    B0    F1    B1    W0    W1
+  CHECK(spans(r, 1) == "10-20 20-30 30-40 40-50 50-60 60-70");
+}
+
+// Qi et al. 2023, table 2: the bubble of ZB-H1 is (p - 1)(T_F + T_B - T_W), a third of 1F1B's (p - 1)(T_F + T_B + T_W) where they
+// are equal; at most as much memory as 1F1B's first stage, p M_B: stage s has p - s micro-batches before their input
+// gradients and s before their weight gradients.
+TEST_CASE("ZB-H1's bubble and memory") {
+  for (const int p : {2, 3, 4, 8}) {
+    for (const int m : {p, 2 * p + 1, 4 * p}) {
+      for (const double weight : {10.0, 8.0}) {
+        CAPTURE(p, m, weight);
+        const double input = 20.0 - weight;
+        const Run zero = run(split_chain(p, input, weight), pipeline(p, m, plan::Schedule::zero_bubble));
+        CHECK(reference::makespan(zero.times).value() * 1e6 == Approx(m * 30.0 + (p - 1) * (10.0 + input - weight)));
+        const Run plain = run(split_chain(p, input, weight), pipeline(p, m, plan::Schedule::one_f_one_b));
+        CHECK(reference::makespan(plain.times).value() * 1e6 == Approx(m * 30.0 + (p - 1) * 30.0));
+        if (m < 2 * p) continue;
+        for (int s = 0; s < p; ++s) {
+          const Memory& memory = zero.lowered.memory[zero.lowered.workload.ranks[static_cast<std::size_t>(s)].program.value];
+          CHECK(memory.at_peak.by_class[static_cast<std::size_t>(MemoryClass::activations)].value() == Approx((p - s) * 100.0 + s * 40.0));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("every schedule runs to its end with rendezvous transfers") {
   fake::LayerSizes layer = kFree;
   layer.boundary = 500.0;
@@ -109,6 +151,9 @@ TEST_CASE("every schedule runs to its end with rendezvous transfers") {
       waiting.stack.interleaved_waits_for_sends = true;
       (void)run(fake::chain(p, layer), pipeline(p, m, plan::Schedule::gpipe));
       (void)run(fake::chain(p, layer), pipeline(p, m, plan::Schedule::one_f_one_b));
+      SegmentedModel split = split_chain(p);
+      split.segments[0].boundary = Bytes(500.0);
+      (void)run(split, pipeline(p, m, plan::Schedule::zero_bubble));
       if (m % p != 0) continue;
       (void)run(fake::chain(3 * p, layer), pipeline(p, m, plan::Schedule::interleaved, 3));
       (void)run(fake::chain(3 * p, layer), pipeline(p, m, plan::Schedule::interleaved, 3), waiting);

@@ -58,7 +58,9 @@ TEST_CASE("each rule is named with its numbers") {
   CHECK(rules(p) == std::vector<std::string>{"ep_needs_experts"});
   p = plan_3d();
   p.cp = 2; p.dp = 8; p.global_batch = 1024;
-  CHECK(rules(p) == std::vector<std::string>{"cp_not_modelled"});
+  CHECK(rules(p).empty());
+  p.cp = 3; p.tp = 1; p.sequence_parallel = false; p.pp = 1; p.dp = 8; p.global_batch = 1024;
+  CHECK(rules(p, 3) == std::vector<std::string>{"cp_divides_sequence"});
   p = plan_3d();
   p.stage_layers = {10, 10, 10, 10, 10, 10, 10, 11};
   CHECK(rules(p) == std::vector<std::string>{"stage_layers_sum"});
@@ -104,9 +106,15 @@ TEST_CASE("every rule refuses what it says, with its numbers") {
   p = base, p.ep = 3;
   begins(p, "ep_divides_dp: expert parallel 3 does not divide 8 data-parallel ranks");
   p = base, p.ep = 2, p.sharding = Sharding::hybrid;
-  begins(p, "hybrid_with_experts: hybrid shard with expert parallel 2");
+  CHECK(check_plan(model, p, *cluster::builtin_cluster("dgx-a100-80gb", 1)).empty());
+  p.ep = 3, p.dp = 24, p.fsdp.shard_group = 8, p.global_batch = 96;
+  begins(p, "hybrid_ep_divides_group: expert parallel 3 does not divide hybrid shard groups of 8");
+  p = base, p.sharding = Sharding::hybrid, p.fsdp.shard_group = 1;
+  begins(p, "hybrid_group: hybrid shard groups of 1 rank among 8");
   p = base, p.sharding = Sharding::hybrid, p.fsdp.shard_group = 3;
   begins(p, "hybrid_divides_dp: hybrid shard groups of 3 do not divide dp 8");
+  p = base, p.cp = 2, p.dp = 4;
+  begins(p, "cp_with_experts: context parallel 2 on a model with experts");
   p = base, p.sharding = Sharding::fsdp, p.fsdp.layers_per_unit = 0;
   begins(p, "fsdp_unit: fsdp.layers_per_unit is 0");
   p.fsdp.layers_per_unit = 1, p.fsdp.prefetch = -1;
@@ -117,6 +125,20 @@ TEST_CASE("every rule refuses what it says, with its numbers") {
   begins(p, "stage_layers_count: stage_layers has 4 entries; expected 8");
   p.stage_layers = {0, 2, 1, 1, 1, 1, 1, 1};
   begins(p, "stage_layers_positive");
+  p = base, p.schedule = Schedule::zero_bubble;
+  begins(p, "zero_bubble_needs_stages");
+  p.pp = 2, p.recompute = Recompute::selective;
+  begins(p, "zero_bubble_recompute");
+  p.recompute = Recompute::none, p.sharding = Sharding::fsdp;
+  begins(p, "zero_bubble_sharding");
+  p = base, p.recompute_layers = 1;
+  begins(p, "recompute_layers: recompute_layers is 1 with recompute none");
+  p.recompute = Recompute::full, p.recompute_layers = 99;
+  begins(p, "recompute_layers: recompute_layers is 99; the smallest of 1 chunks has");
+  p = base, p.offload.activations = true, p.recompute = Recompute::full;
+  begins(p, "offload_with_recompute");
+  p.recompute = Recompute::none, p.pp = 2, p.dp = 4;
+  begins(p, "offload_with_pipeline: activation offload with pipeline parallel 2");
   p = base, p.pp = 2, p.sharding = Sharding::zero2;
   begins(p, "zero2_with_pipeline: ZeRO-2 with pipeline parallel 2: each rank keeps its part of the gradients only, so all 8 micro-batches");
 }

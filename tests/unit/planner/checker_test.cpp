@@ -46,6 +46,15 @@ TEST_CASE("checker: accepts a sound plan, and interleaved and GPipe ones") {
   c = good();
   c.schedule = "gpipe";
   CHECK(check(c).empty());
+  c.schedule = "zb_h1";
+  CHECK(check(c).empty());
+  c = good();
+  c.recomputes = true;
+  c.recompute_layers = 4;
+  CHECK(check(c).empty());
+  c = good();
+  c.dp = 2, c.cp = 2;
+  CHECK(check(c).empty());
 }
 
 TEST_CASE("checker: refuses what is wrong, one change at a time") {
@@ -54,6 +63,13 @@ TEST_CASE("checker: refuses what is wrong, one change at a time") {
       {"samples", [](Claim& c) { c.global_batch = 60; }},
       {"layers", [](Claim& c) { c.layers = 1; }},
       {"stage layers", [](Claim& c) { c.stage_layers = {3, 4}; }},
+      {"split backward passes recomputed", [](Claim& c) { c.schedule = "zb_h1", c.recomputes = true; }},
+      {"unknown schedule", [](Claim& c) { c.schedule = "zb_h2"; }},
+      {"more layers recomputed than there are", [](Claim& c) { c.recomputes = true, c.recompute_layers = 5; }},
+      {"layers recomputed without recomputation", [](Claim& c) { c.recompute_layers = 1; }},
+      {"activations offloaded in a pipeline", [](Claim& c) { c.offload_activations = true; }},
+      {"context parallel with experts", [](Claim& c) { c.dp = 2, c.cp = 2, c.experts = 8; }},
+      {"two chunks a context rank", [](Claim& c) { c.dp = 2, c.cp = 2, c.sequence = 126; }},
       {"heads", [](Claim& c) { c.heads = 15; }},
       {"kv heads", [](Claim& c) { c.kv_heads = 1; }},
       {"ffn", [](Claim& c) { c.ffn = 511; }},

@@ -82,3 +82,28 @@ TEST_CASE("export: the FSDP2 snippet's mesh holds every rank") {
   CHECK(e.text.find("reshard_after_forward=False") != std::string::npos);
   CHECK(e.text.find("layers[i : i + 2]") != std::string::npos);
 }
+
+TEST_CASE("export: some layers recomputed, offloaded optimizer, context parallel, ZB-H1") {
+  plan::Plan p = pipeline_plan();
+  p.virtual_stages = 1;
+  p.schedule = plan::Schedule::zero_bubble;
+  p.cp = 2;
+  p.recompute = plan::Recompute::full;
+  p.recompute_layers = 5;
+  p.offload.optimizer = true;
+  const lower::Training training;
+  const exporting::Job job{.model = kModel, .plan = p, .training = training, .nodes = 256, .gpus_per_node = 8, .model_name = "llama"};
+  const auto megatron = exporting::megatron(job);
+  for (const char* line : {"--recompute-granularity full", "--recompute-method block", "--recompute-num-layers 5", "--optimizer-cpu-offload", "--context-parallel-size 2", "--cp-comm-type p2p"}) {
+    INFO(line);
+    CHECK(has(megatron, line));
+  }
+  CHECK(megatron.gaps.size() == 1);  // ZB-H1
+  const auto titan = exporting::torchtitan(job);
+  for (const char* line : {"context_parallel_degree = 2", "context_parallel_rotate_method = \"alltoall\"", "mode = \"selective\"", "selective_ac_option = \"2\"", "pipeline_parallel_schedule = \"1F1B\""}) {
+    INFO(line);
+    CHECK(has(titan, line));
+  }
+  const auto deepspeed = nlohmann::json::parse(exporting::deepspeed(job).text);
+  CHECK(deepspeed["zero_optimization"]["offload_optimizer"]["device"] == "cpu");
+}

@@ -43,6 +43,18 @@ TEST_CASE("pipeline: long steps are continued from the steady state") {
   CHECK(step(even(plan::Schedule::interleaved, 4, 2, 200, 0.0, false)) == Approx(200.0 * 3.0 + 3.0 * 3.0 / 2.0));
 }
 
+// Qi et al. 2023, ZB-H1: m (F + B + W) + (p - 1)(F + B - W), of 1, 1 and 1 s.
+TEST_CASE("pipeline: ZB-H1's bubble is a third of 1F1B's") {
+  for (const std::int64_t micro_batches : {8, 200}) {
+    PipelineInput in = even(plan::Schedule::zero_bubble, 4, 1, micro_batches, 0.0, false);
+    for (ChunkPasses& p : in.chunks) {
+      p.backward.fill({.device = Seconds(1.0), .issue_to_end = {}, .host = {}});
+      p.inputs = {.device = Seconds(1.0), .issue_to_end = {}, .host = {}};
+    }
+    CHECK(step(in) == Approx(3.0 * static_cast<double>(micro_batches) + 3.0));
+  }
+}
+
 TEST_CASE("pipeline: one stage is a sum") { CHECK(step(even(plan::Schedule::one_f_one_b, 1, 1, 100, 0.5, true)) == Approx(300.0)); }
 
 TEST_CASE("pipeline: transfers of the filling pipeline are seen") {

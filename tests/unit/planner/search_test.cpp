@@ -23,16 +23,41 @@ scenario::Scenario small_job() {
 
 search::Axes small_axes(const scenario::Scenario& s, const plan::ModelShape& shape) {
   search::Axes axes = search::default_axes(shape, s.cluster, s.plan, {2}, 0);
-  axes.tp = {1, 4, 8};
+  axes.tp = {1, 8};
   axes.pp = {1, 2, 4};
-  axes.cp = {1};
+  axes.cp = {1, 2};
   axes.micro_batch = {1, 4};
   axes.virtual_stages = {2};
   axes.recompute = {plan::Recompute::none, plan::Recompute::full};
   axes.fsdp_prefetch = {1};
   axes.fsdp_layers_per_unit = {1};
   axes.buckets = {Bytes(100.0 * 1048576.0)};
+  axes.offload_optimizer = axes.offload_activations = false;
   return axes;
+}
+
+/// Every plan of a space, with every number of recomputed layers and all that may be offloaded.
+std::vector<search::Candidate> every_candidate(const search::Axes& axes, const search::Space& space, const scenario::Scenario& s, std::int64_t layers) {
+  std::vector<search::Candidate> all;
+  for (const search::Family& family : space.families) {
+    for (const search::Layout& layout : family) {
+      for (const search::StateOption& option : search::state_options(axes, layout, search::resized(s.cluster, layout.nodes))) {
+        search::Candidate c = search::candidate_of(layout, option);
+        if (layout.plan.recompute_layers > 0) {
+          for (int n = 1; n < layers / (layout.plan.pp * layout.plan.virtual_stages); ++n) {
+            c.plan.recompute_layers = n;
+            all.push_back(c);
+          }
+          continue;
+        }
+        all.push_back(c);
+        if (!search::offloads_activations(axes, layout)) continue;
+        c.plan.offload.activations = true;
+        all.push_back(c);
+      }
+    }
+  }
+  return all;
 }
 
 struct Setup {
@@ -48,17 +73,17 @@ struct Setup {
 TEST_CASE("search: every listed plan is legal, none twice, and the counts add up") {
   Setup t;
   const search::Axes axes = search::default_axes(t.shape, t.s.cluster, t.s.plan, {1, 2}, 0);
+  CHECK(axes.some_recomputed);
   const search::Space space = search::enumerate(axes, t.shape, t.s.cluster, t.s.plan);
   std::uint64_t plans = 0, rejected = 0;
   std::set<std::string> seen;
   for (const search::Family& family : space.families) {
     for (const search::Layout& layout : family) {
       const cluster::Cluster cluster = search::resized(t.s.cluster, layout.nodes);
-      for (const search::StateOption& option : search::state_options(axes, layout, cluster)) {
-        const search::Candidate c = search::candidate_of(layout, option);
-        ++plans;
-        if (plans % 7 == 0) CHECK(plan::check_plan(t.shape, c.plan, cluster).empty());
-      }
+      const auto options = search::state_options(axes, layout, cluster);
+      plans += search::plans_of(axes, layout, cluster);
+      CHECK(search::plans_of(axes, layout, cluster) % options.size() == 0);
+      for (std::size_t o = 0; o < options.size(); o += 7) CHECK(plan::check_plan(t.shape, search::candidate_of(layout, options[o]).plan, cluster).empty());
     }
   }
   for (const auto& [rule, r] : space.rejections) {
@@ -77,20 +102,48 @@ TEST_CASE("search: the best plan is within 1 % of the best of all simulated plan
   search::Exact exact(t.problem, table);
   double best = std::numeric_limits<double>::infinity();
   int plans = 0;
-  for (const search::Family& family : space.families) {
-    for (const search::Layout& layout : family) {
-      for (const search::StateOption& option : search::state_options(t.axes, layout, t.s.cluster)) {
-        const search::Figures f = exact.evaluate(search::candidate_of(layout, option));
-        ++plans;
-        if (f.reserved <= t.s.cluster.node.gpu.memory) best = std::min(best, f.step_time.value());
-      }
-    }
+  for (const search::Candidate& c : every_candidate(t.axes, space, t.s, t.shape.layers)) {
+    const search::Figures f = exact.evaluate(c);
+    ++plans;
+    if (f.reserved <= t.s.cluster.node.gpu.memory) best = std::min(best, f.step_time.value());
   }
   const search::SearchResult result = search::search(t.problem, t.axes, {});
   REQUIRE_FALSE(result.ranked.empty());
   INFO(plans << " plans, " << result.simulated << " simulated by the search");
   CHECK(result.ranked.front().exact->step_time.value() <= 1.01 * best);
   CHECK(result.simulated < static_cast<std::uint64_t>(plans));
+}
+
+// A GPU with as much memory as a few plans need: recomputation in some layers, or offload, is what remains.
+TEST_CASE("search: with little memory the best plan is still within 1 % of all simulated ones") {
+  for (const double gigabytes : {14.0, 9.0}) {
+    Setup t;
+    t.s.cluster.node.gpu.memory = Bytes(gigabytes * 1e9);
+    t.axes.tp = {1, 8};
+    t.axes.pp = {1, 2};
+    t.axes.cp = {1};
+    t.axes.micro_batch = {1};
+    t.axes.schedule = {plan::Schedule::one_f_one_b, plan::Schedule::zero_bubble};
+    t.axes.sharding = {plan::Sharding::zero1, plan::Sharding::fsdp};
+    t.axes.offload_optimizer = t.axes.offload_activations = true;
+    const search::Space space = search::enumerate(t.axes, t.shape, t.s.cluster, t.s.plan);
+    search::LayerCostTable table(t.problem);
+    search::Exact exact(t.problem, table);
+    double best = std::numeric_limits<double>::infinity();
+    int plans = 0, fitting = 0;
+    for (const search::Candidate& c : every_candidate(t.axes, space, t.s, t.shape.layers)) {
+      const search::Figures f = exact.evaluate(c);
+      ++plans;
+      if (f.reserved > t.s.cluster.node.gpu.memory) continue;
+      ++fitting;
+      best = std::min(best, f.step_time.value());
+    }
+    const search::SearchResult result = search::search(t.problem, t.axes, {});
+    CAPTURE(gigabytes, plans, fitting);
+    CHECK(fitting < plans);
+    REQUIRE(result.ranked.empty() == (fitting == 0));
+    if (fitting > 0) CHECK(result.ranked.front().exact->step_time.value() <= 1.01 * best);
+  }
 }
 
 TEST_CASE("search: the same answer with one and several threads") {
@@ -137,7 +190,7 @@ TEST_CASE("search: estimates are close to simulation on plans of every kind") {
   search::Estimator estimator(t.problem, table);
   std::vector<double> time, memory;
   for (std::size_t i = 0; i < space.families.size(); i += 3) {
-    const search::Layout& layout = space.families[i].front();
+    const search::Layout& layout = space.families[i].front();  // recompute_layers 1 as it stands
     const auto options = search::state_options(t.axes, layout, t.s.cluster);
     const auto estimates = estimator.estimate(layout, options);
     for (std::size_t o = 0; o < options.size(); ++o) {

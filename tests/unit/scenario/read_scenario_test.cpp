@@ -186,3 +186,24 @@ TEST_CASE("dp left to fill takes what the other sizes leave") {
   CHECK(read(kSmall, {{"plan.pp", "3"}}).plan.dp == 2);
   CHECK(problem_of(kSmall, {{"plan.dp", "all"}}).where == "$.plan.dp");
 }
+
+TEST_CASE("what is offloaded, which layers are recomputed and what the job costs come back as written") {
+  const std::string text = R"({
+    "schema_version": 1, "model": {"config": "models/llama3-8b.json", "sequence": 2048},
+    "plan": {"dp": "fill", "micro_batch": 1, "global_batch": 64, "recompute": "full", "recompute_layers": 3, "offload": {"optimizer": true}, "schedule": "zb_h1"},
+    "cluster": {"builtin": "dgx-h100", "nodes": 2},
+    "economics": {"price": "2.1 USD/h", "gpu_mtbf": "50000 h", "checkpoint": "30 s", "restart": "600 s"}})";
+  const std::string folder = std::string(SGSIM_SOURCE_DIR) + "/scenarios";
+  const scenario::Scenario s = scenario::scenario_from_text(text, "x.json", folder);
+  CHECK(s.plan.recompute_layers == 3);
+  CHECK(s.plan.offload.optimizer);
+  CHECK_FALSE(s.plan.offload.activations);
+  CHECK(s.plan.schedule == plan::Schedule::zero_bubble);
+  CHECK(s.economics.price == 2.1);
+  CHECK(s.economics.currency == "USD");
+  CHECK(s.economics.gpu_mtbf == Seconds(50000.0 * 3600.0));
+  const scenario::Scenario again = scenario::scenario_from_text(scenario::effective_text(s), "y.json", folder);
+  CHECK(again.plan == s.plan);
+  CHECK(again.economics == s.economics);
+  for (const char* price : {"2.1", "0 USD/h", "USD/h", "2.1 USD/h a GPU"}) CHECK_FALSE(scenario::parse_price(price));
+}

@@ -81,6 +81,15 @@ TEST_CASE("names keep quotes, control bytes and bytes that are no UTF-8") {
   CHECK(counted(bytes, "repaired.names_not_utf8") == 1);
 }
 
+TEST_CASE("bytes of zero: between events they are dropped and told, in names they are kept; a file of nothing else is refused") {
+  const auto run = read_corpus({"nul_bytes.json"});
+  REQUIRE(run.ranks.at(0).device_ops.size() == 1);
+  CHECK(run.strings.at(run.ranks[0].device_ops[0].name) == std::string("k\0x", 3));
+  CHECK(run.ranks[0].device_ops[0].call == 0);
+  CHECK(counted(run, "dropped.malformed_events") == 1);
+  CHECK_THROWS_AS(read_text("nul_only", std::string(5000, '\0')), InputError);
+}
+
 TEST_CASE("times in every spelling") {
   CHECK(read_corpus({"ts_string.json"}).ranks.at(0).device_ops.at(0).start == 110500);
   const auto large = read_corpus({"ts_large.json"});

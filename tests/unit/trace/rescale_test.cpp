@@ -16,7 +16,7 @@ namespace {
 struct Captured {
   trace::ImportedRun run;
   trace::Matching matching;
-  trace::Dependencies dependencies;
+  std::vector<trace::Dependencies> dependencies;
 };
 
 // One product of 100 us, then an all-reduce of 16 Mi elements (32 MiB) that transfers in 200 us.
@@ -25,7 +25,7 @@ Captured captured() {
   Captured c;
   c.run = import::kineto::read({write_trace("rescale0", text(0)), write_trace("rescale1", text(1))}, {});
   c.matching = trace::match_collectives(c.run);
-  c.dependencies = trace::recover_dependencies(c.run, c.run.ranks.front());
+  for (const trace::RankTrace& rank : c.run.ranks) c.dependencies.push_back(trace::recover_dependencies(c.run, rank));
   return c;
 }
 

@@ -1,0 +1,179 @@
+#include "sim/replay/scaling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "sim/cluster/placement.h"
+#include "sim/core/error.h"
+#include "sim/cost/cost.h"
+
+namespace sgsim::replay {
+namespace {
+
+using trace::KernelKind;
+
+// "mesh_tp", "TENSOR_MODEL_PARALLEL_GROUP", "pp forward": words of DeviceMesh, Megatron and sgsim.
+std::optional<Role> role_in(std::string_view description) {
+  std::string word;
+  const auto role = [&]() -> std::optional<Role> {
+    if (word == "tp" || word == "tensor") return Role::tensor;
+    if (word == "dp" || word == "data" || word == "fsdp" || word == "ddp") return Role::data;
+    if (word == "pp" || word == "pipeline") return Role::pair;
+    if (word == "embedding" || word == "model") return Role::other;
+    return std::nullopt;
+  };
+  for (std::size_t i = 0; i <= description.size(); ++i) {
+    const char c = i < description.size() ? description[i] : ' ';
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      continue;
+    }
+    if (const auto found = role()) return found;
+    word.clear();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<GpuId> members(const Sizes& sizes, Role role, int of) {
+  std::vector<GpuId> result;
+  const int count = role == Role::tensor ? sizes.tp : sizes.dp;
+  for (int i = 0; i < count; ++i) result.push_back(GpuId{static_cast<std::uint32_t>(role == Role::tensor ? of * sizes.tp + i : i * sizes.tp + of)});
+  return result;
+}
+
+Scaling::Scaling(const trace::ImportedRun& run, const trace::Matching& matching, const Rescale& request) : run_(run), request_(request) {
+  for (const trace::Matched& m : matching.operations) {
+    for (const trace::Member& member : m.members) {
+      if (m.members.size() > 1) least_[{member.rank, member.collective}] = m.transfer;
+    }
+  }
+}
+
+void Scaling::refuse(std::string found, std::string expected, std::string hint) const {
+  throw InputError({.file = run_.ranks.front().file, .where = "", .found = std::move(found), .expected = std::move(expected), .hint = std::move(hint)});
+}
+
+void Scaling::check_sizes() const {
+  const Sizes &a = request_.captured, &b = request_.wanted;
+  for (const Sizes& s : {a, b}) {
+    for (const int size : {s.dp, s.tp, s.pp, s.micro_batches}) {
+      if (size < 1 || size > 1'000'000) refuse(fmt::format("a parallel size of {}", size), "sizes of at least 1", "");
+    }
+  }
+  if ((a.tp == 1 && b.tp > 1) || (a.dp == 1 && b.dp > 1)) {
+    refuse(fmt::format("captured {} parallel size 1, wanted {}", a.tp == 1 && b.tp > 1 ? "tensor" : "data", a.tp == 1 && b.tp > 1 ? b.tp : b.dp), "a captured size of at least 2",
+           "a program of size 1 has none of the collectives that it would need: capture two ranks, or simulate from a graph (sgsim simulate)");
+  }
+  if (a.pp > 1 && b.pp == 1) refuse(fmt::format("{} captured pipeline stages, wanted 1", a.pp), "at least 2 wanted stages", "no captured rank has the whole model: simulate from a graph (sgsim simulate)");
+  const std::uint32_t world = run_.ranks.front().world_size;
+  if (world > 0 && static_cast<std::int64_t>(world) != std::int64_t{a.dp} * a.tp * a.pp) {
+    refuse(fmt::format("{} ranks in the file, dp {} x tp {} x pp {} as captured", world, a.dp, a.tp, a.pp), "captured sizes that multiply to the ranks of the file", "");
+  }
+  for (const Machine* m : {&request_.from, &request_.to}) {
+    const Sizes& s = m == &request_.from ? a : b;
+    if (m->cluster.gpus() < std::int64_t{s.dp} * s.tp * s.pp) refuse(fmt::format("{} GPUs in {}", m->cluster.gpus(), m->cluster.name), fmt::format("at least {}", std::int64_t{s.dp} * s.tp * s.pp), "");
+  }
+}
+
+std::array<double, trace::kKernelKinds> Scaling::kernel_factors(Diagnostics& report) const {
+  std::array<double, trace::kKernelKinds> factors{};
+  factors.fill(1.0);
+  const auto factor = [&](KernelKind k) -> double& { return factors[static_cast<std::size_t>(k)]; };
+  const double tensor = static_cast<double>(request_.captured.tp) / request_.wanted.tp;
+  if (tensor != 1.0) {
+    for (const KernelKind k : {KernelKind::matmul, KernelKind::attention, KernelKind::optimizer}) factor(k) *= tensor;
+    report.add("import.rescale.kernels_by_tensor_size", Severity::warning, fmt::format("matrix products, attention and optimizer x {:.3g}, at the efficiency of the captured shapes", tensor));
+  }
+  const cost::Datasheet &from = request_.from.profile.gpu, &to = request_.to.profile.gpu;
+  if (from.name == to.name) return factors;
+  const auto peak = [](const cost::Datasheet& d) { return d.peak.at(graph::DType::bfloat16).value; };
+  const double compute = peak(from) / peak(to), memory = from.hbm_bandwidth.value / to.hbm_bandwidth.value;
+  for (std::size_t k = 0; k < trace::kKernelKinds; ++k) {
+    const auto kind = static_cast<KernelKind>(k);
+    const bool arithmetic = kind == KernelKind::matmul || kind == KernelKind::attention || kind == KernelKind::convolution;
+    if (kind != KernelKind::communication) factors[k] *= arithmetic ? compute : memory;
+  }
+  report.add("import.rescale.kernels_by_datasheet", Severity::warning, fmt::format("{} to {}: arithmetic x {:.3g} (bfloat16 peak), memory x {:.3g}", from.name, to.name, compute, memory));
+  return factors;
+}
+
+// Without a description: by size; dp and tp of the same size cannot be told apart, unless one of them is all there is.
+Role Scaling::role_of(const trace::Collective& c) const {
+  const Sizes& a = request_.captured;
+  const trace::Group* group = c.group == trace::kNone ? nullptr : &run_.groups[c.group];
+  const std::uint32_t size = group == nullptr ? 0 : group->size;
+  if (group != nullptr) {
+    const auto said = role_in(run_.strings.at(group->description));
+    const bool fits = said && (size == 0 || *said == Role::other || *said == Role::pair || static_cast<int>(size) == (*said == Role::tensor ? a.tp : a.dp));
+    if (fits) return *said;
+  }
+  const auto op = trace::collective_op(c.kind);
+  if (op && *op == graph::CollectiveOp::send_receive) return Role::pair;
+  const bool tensor = static_cast<int>(size) == a.tp, data = static_cast<int>(size) == a.dp;
+  if (tensor != data) return tensor ? Role::tensor : Role::data;
+  if (tensor) refuse(fmt::format("a group of {} ranks, which is dp as well as tp", size), "captured sizes that differ, or groups whose description says tp or dp", "");
+  if (static_cast<int>(size) == a.ranks()) return a.dp > 1 ? Role::data : Role::tensor;
+  refuse(fmt::format("a group of {} ranks", size), fmt::format("groups of {} (tp) or {} (dp) ranks", a.tp, a.dp), "context and expert groups are not rescaled");
+}
+
+double Scaling::model_time(const Machine& machine, const Sizes& sizes, Role role, graph::CollectiveOp op, Bytes bytes, Diagnostics& report) const {
+  const std::vector<GpuId> group = members(sizes, role, 0);
+  if (group.size() < 2) return 0.0;
+  const double concurrent = role == Role::tensor ? 1.0 : static_cast<double>(std::min(sizes.tp, machine.cluster.node.gpus));
+  return cost::collective_time(machine.profile, op, bytes, cluster::group_shape(machine.cluster, group, concurrent), report).time().value();
+}
+
+double Scaling::pair_time(const Machine& machine, const Sizes& sizes, int stage, Bytes bytes, Diagnostics& report) const {
+  const auto stride = static_cast<std::uint32_t>(sizes.dp * sizes.tp);
+  const GpuId a{static_cast<std::uint32_t>(stage) * stride}, b{a.value + stride};
+  const bool crosses = machine.cluster.node_of(a) != machine.cluster.node_of(b);
+  const double concurrent = crosses ? std::min<double>(stride, machine.cluster.node.gpus) : 1.0;
+  const std::array pair{a, b};
+  return cost::collective_time(machine.profile, graph::CollectiveOp::send_receive, bytes, cluster::group_shape(machine.cluster, pair, concurrent), report).time().value();
+}
+
+Nanoseconds Scaling::captured_time(std::uint32_t rank, std::uint32_t index, Diagnostics& report) const {
+  const trace::Collective& c = run_.ranks[rank].collectives[index];
+  if (const auto least = least_.find({rank, index}); least != least_.end()) return least->second;
+  if (!waiting_apart(run_)) report.add("import.rescale.transfer_with_waiting", Severity::warning, run_.strings.at(c.name));
+  return run_.ranks[rank].device_ops[c.device_op].duration;
+}
+
+std::optional<Nanoseconds> Scaling::transfer(std::uint32_t rank, std::uint32_t index, Diagnostics& report) const {
+  const trace::Collective& c = run_.ranks[rank].collectives[index];
+  const auto op = trace::collective_op(c.kind);
+  const Role role = !op ? Role::other : role_of(c);
+  if (role == Role::other || role == Role::pair || *op == graph::CollectiveOp::send_receive) {
+    report.add("import.rescale.communication_kept", Severity::warning, run_.strings.at(c.name));
+    return std::nullopt;
+  }
+  const Nanoseconds captured = captured_time(rank, index, report);
+  const double bytes = std::max(0.0, c.bytes);
+  // Gradients shrink with the tensor size; activations that tensor groups exchange do not.
+  const double wanted_bytes = role == Role::data ? bytes * request_.captured.tp / request_.wanted.tp : bytes;
+  const double before = model_time(request_.from, request_.captured, role, *op, Bytes(bytes), report);
+  const double after = model_time(request_.to, request_.wanted, role, *op, Bytes(wanted_bytes), report);
+  if (before <= 0.0) refuse("a collective of a group of one rank", "captured sizes that fit the trace", "");
+  report.add(role == Role::tensor ? "import.rescale.tensor_collectives" : "import.rescale.data_collectives", Severity::info, run_.strings.at(c.name));
+  return static_cast<Nanoseconds>(static_cast<double>(captured) * after / before);
+}
+
+Nanoseconds Scaling::message(const std::optional<Message>& captured, int stage, Bytes& bytes, Diagnostics& report) const {
+  if (captured) bytes = Bytes(std::max(0.0, run_.ranks[captured->rank].collectives[captured->collective].bytes));
+  if (request_.boundary.value() >= 0.0) bytes = request_.boundary;
+  const double after = pair_time(request_.to, request_.wanted, stage, bytes, report);
+  if (!captured) {
+    if (request_.boundary.value() < 0.0) refuse("no send between stages in the files", "the bytes of one micro-batch's activations", "give them with --boundary, for example --boundary \"64 MiB\"");
+    report.add("import.rescale.transfer_from_model", Severity::warning, "no send was captured");
+    return static_cast<Nanoseconds>(after * 1e9);
+  }
+  const Bytes captured_bytes(std::max(0.0, run_.ranks[captured->rank].collectives[captured->collective].bytes));
+  const double before = pair_time(request_.from, request_.captured, captured->stage, captured_bytes, report);
+  return static_cast<Nanoseconds>(static_cast<double>(captured_time(captured->rank, captured->collective, report)) * after / before);
+}
+
+}  // namespace sgsim::replay

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+
+#include "sim/replay/rescale.h"
+#include "sim/trace/kernel_kind.h"
+
+namespace sgsim::replay {
+
+/// What a communicator is for. `other`: the file says that it is none of these (embeddings of first and last stage, norms over stages).
+enum class Role : std::uint8_t { tensor, data, pair, other };
+
+/// What another size, GPU or network makes of the captured times.
+class Scaling {
+ public:
+  Scaling(const trace::ImportedRun& run, const trace::Matching& matching, const Rescale& request);
+
+  /// Throws InputError where the sizes cannot be had from what was captured.
+  void check_sizes() const;
+  /// Factors on the duration of kernels, by kind. Tells what it assumes in `report`.
+  [[nodiscard]] std::array<double, trace::kKernelKinds> kernel_factors(Diagnostics& report) const;
+  /// By the words of the group's description, else by its size. Throws InputError where neither tells.
+  [[nodiscard]] Role role_of(const trace::Collective& collective) const;
+  /// Transfer time of a captured collective with another group and machine; nothing where it is kept as it was.
+  [[nodiscard]] std::optional<Nanoseconds> transfer(std::uint32_t rank, std::uint32_t collective, Diagnostics& report) const;
+  /// Time of one message from wanted stage `from` to the next. `captured`: a captured one.
+  struct Message {
+    std::uint32_t rank = 0, collective = 0;
+    int stage = 0;  // captured: it went between this stage and the next
+  };
+  [[nodiscard]] Nanoseconds message(const std::optional<Message>& captured, int stage, Bytes& bytes, Diagnostics& report) const;
+
+ private:
+  [[noreturn]] void refuse(std::string found, std::string expected, std::string hint) const;
+  [[nodiscard]] double model_time(const Machine& machine, const Sizes& sizes, Role role, graph::CollectiveOp op, Bytes bytes, Diagnostics& report) const;
+  [[nodiscard]] double pair_time(const Machine& machine, const Sizes& sizes, int stage, Bytes bytes, Diagnostics& report) const;
+  [[nodiscard]] Nanoseconds captured_time(std::uint32_t rank, std::uint32_t collective, Diagnostics& report) const;
+
+  const trace::ImportedRun& run_;
+  const Rescale& request_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Nanoseconds> least_;  // by rank and collective: where several members are imported
+};
+
+/// Whether communications last as long as their transfer alone: timelines of sgsim simulate tell waiting apart.
+[[nodiscard]] inline bool waiting_apart(const trace::ImportedRun& run) { return run.format == "own_timeline"; }
+
+/// GPUs of one communicator of a job, in ring order: of the `of`-th rank along the other sizes of the first stage.
+[[nodiscard]] std::vector<GpuId> members(const Sizes& sizes, Role role, int of);
+
+}  // namespace sgsim::replay
