@@ -26,6 +26,24 @@ Flops recomputed_flops(const std::vector<std::vector<Chunk>>& stages, const std:
   return total;
 }
 
+// AdamW over the parameters of all stages, as one rank of each holds them, for one micro-batch: parameter, gradient and two moments
+// read, all but the gradient written. Stands for other optimizers, whose share is smaller.
+OptimizerLoad optimizer_load(const SegmentedModel& model, const plan::Plan& plan, const Training& training, const TaskCosts& costs) {
+  if (training.optimizer == Optimizer::none) return {};
+  double elements = 0.0;
+  for (const std::uint32_t index : model.order) {
+    for (const ParameterShard& parameter : model.segments[index].parameters) elements += static_cast<double>(parameter.elements);
+  }
+  if (plan.sharding != plan::Sharding::ddp) elements /= plan.dp * plan.cp;
+  const double size = graph::size_of(training.autocast ? training.parameter_dtype : training.compute_dtype);
+  graph::MemoryBound whole{.kind = graph::MemoryKind::optimizer, .read = Bytes(4.0 * size * elements), .written = Bytes(3.0 * size * elements), .flops = Flops()};
+  const auto micro_batches = static_cast<double>(plan.micro_batches());
+  const Seconds time = costs.kernel(whole).time / micro_batches;
+  whole.read = whole.read / micro_batches;
+  whole.written = whole.written / micro_batches;
+  return {.work = whole, .time = time};
+}
+
 // Gathers of pipeline boundaries wait for earlier collectives on the tensor-parallel stream, which merging would hide.
 bool can_merge(const plan::Plan& plan, const Stack& stack) { return plan.tp > 1 && !(stack.scatter_gather_boundary && plan.pp > 1); }
 
@@ -52,7 +70,7 @@ Stages build_stages(const StageInput& input, const cluster::Cluster& cluster, co
 Lowered lower_segmented(const SegmentedModel& model, const plan::Plan& plan, const Training& training, const cluster::Cluster& cluster,
                         const ShapeOf& shape_of, const TaskCosts& costs, const LowerOptions& options) {
   std::vector<SegmentLaunches> segments = price_segments(model, training.execution, training.stack, costs, plan.schedule == plan::Schedule::zero_bubble);
-  if (costs.power) apply_power_limit(segments, model, *costs.power);
+  if (costs.power) apply_power_limit(segments, model, *costs.power, optimizer_load(model, plan, training, costs));
   const auto stages = partition(model, plan);
   const int shard_group = resolved_shard_group(plan, cluster.node.gpus);
   StageInput input{.model = model, .segments = segments, .stages = stages, .plan = plan, .training = training, .costs = costs, .shard_group = shard_group, .merge_lockstep = options.merge_lockstep && can_merge(plan, training.stack), .host_link = host_link_of(cluster.node)};

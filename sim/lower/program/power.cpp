@@ -31,12 +31,13 @@ void stretch(std::vector<Launch>& launches, const cost::PowerModel& power, doubl
 
 }  // namespace
 
-void apply_power_limit(std::vector<SegmentLaunches>& segments, const SegmentedModel& model, const cost::PowerModel& power) {
+void apply_power_limit(std::vector<SegmentLaunches>& segments, const SegmentedModel& model, const cost::PowerModel& power, const OptimizerLoad& optimizer) {
   Sums sums;
   for (const std::uint32_t index : model.order) {
     for (const auto* list : {&segments[index].forward, &segments[index].recompute, &segments[index].backward}) add(sums, *list, power);
   }
-  sums.load.step = std::max(sums.device, sums.host);
+  sums.load.add(power, optimizer.work, optimizer.time);
+  sums.load.step = std::max(sums.device, sums.host) + optimizer.time;
   const double clock = cost::clock_share(power, sums.load);
   if (clock >= 1.0) return;
   for (SegmentLaunches& segment : segments) {
