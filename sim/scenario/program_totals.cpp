@@ -44,6 +44,21 @@ void add(ProgramTotals::Item& item, Seconds time, double sigma, double launches)
   item.launches += launches;
 }
 
+/// Sums by index of a program's names, without a look-up by text for each kernel.
+using ItemsByName = std::vector<ProgramTotals::Item>;
+
+std::map<std::string, ProgramTotals::Item> by_text(const ItemsByName& items, const std::vector<std::string>& names) {
+  std::map<std::string, ProgramTotals::Item> result;
+  for (std::size_t n = 0; n < items.size(); ++n) {
+    if (items[n].launches == 0.0) continue;
+    ProgramTotals::Item& sum = result[names[n]];
+    sum.time += items[n].time;
+    sum.error += items[n].error;
+    sum.launches += items[n].launches;
+  }
+  return result;
+}
+
 void add_items(std::map<std::string, ProgramTotals::Item>& into, const std::map<std::string, ProgramTotals::Item>& from, double weight) {
   for (const auto& [name, item] : from) {
     ProgramTotals::Item& sum = into[name];
@@ -58,14 +73,15 @@ void add_items(std::map<std::string, ProgramTotals::Item>& into, const std::map<
 ProgramTotals totals_of(const lower::Program& program) {
   const Uses uses = uses_of(program);
   ProgramTotals totals;
+  ItemsByName kernels(program.names.size()), layers(program.names.size()), communication(program.names.size());
   for (std::size_t s = 0; s < program.segments.size(); ++s) {
     if (uses.segments[s] == 0.0) continue;
     const lower::Segment& segment = program.segments[s];
     for (std::uint32_t k = 0; k < segment.kernel_count; ++k) {
       const lower::KernelCost& kernel = program.kernels.at(segment.first_kernel + k);
       const cost::Estimate& e = kernel.estimate;
-      add(totals.kernels[program.names.at(kernel.name.value)], e.time, e.sigma, uses.segments[s]);
-      add(totals.layers[program.names.at(kernel.module)], e.time, e.sigma, uses.segments[s]);
+      add(kernels.at(kernel.name.value), e.time, e.sigma, uses.segments[s]);
+      add(layers.at(kernel.module), e.time, e.sigma, uses.segments[s]);
       totals.compute_by_source[static_cast<std::size_t>(e.source)] += e.time * uses.segments[s];
     }
   }
@@ -73,9 +89,12 @@ ProgramTotals totals_of(const lower::Program& program) {
     if (uses.comms[c] == 0.0) continue;
     const lower::Comm& comm = program.comms[c];
     const cost::TransferEstimate& e = comm.transfer;
-    add(totals.communication[program.names.at(comm.name.value)], e.time(), e.sigma, uses.comms[c]);
+    add(communication.at(comm.name.value), e.time(), e.sigma, uses.comms[c]);
     totals.comm_by_source[static_cast<std::size_t>(e.source)] += e.time() * uses.comms[c];
   }
+  totals.kernels = by_text(kernels, program.names);
+  totals.layers = by_text(layers, program.names);
+  totals.communication = by_text(communication, program.names);
   return totals;
 }
 

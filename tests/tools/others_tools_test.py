@@ -156,7 +156,7 @@ def check_hta(folder, trace, counts, name):
     logging.disable(logging.WARNING)
 
     def figures(files, where):
-        analysis = TraceAnalysis(trace_files=files, trace_dir=where)
+        analysis = TraceAnalysis(trace_files=files, trace_dir=where, include_last_profiler_step=True)
         result = {"device events": sum(int((t["stream"] >= 0).sum()) for t in analysis.t.traces.values())}
         times = analysis.get_temporal_breakdown(visualize=False).iloc[0]
         result.update({key: float(times[key]) for key in ("compute_time(us)", "non_compute_time(us)", "idle_time(us)", "kernel_time(us)")})
@@ -170,9 +170,11 @@ def check_hta(folder, trace, counts, name):
         mine = figures({0: os.path.join(folder, "rank-0.json.gz")}, folder)
     except Exception as error:
         return check(name + ": HolisticTraceAnalysis opens it", False, repr(error)[:300])
-    check(name + ": HolisticTraceAnalysis opens it", mine["device events"] == counts["device"], f"{mine['device events']} device events")
     theirs = figures({0: trace}, os.path.dirname(trace))
-    same = mine.keys() == theirs.keys() and all(abs(mine[key] - theirs[key]) <= 1e-3 * abs(theirs[key]) + 2 for key in theirs)
+    check(name + ": HolisticTraceAnalysis opens it", mine["device events"] == theirs["device events"], f"{mine['device events']} device events")
+    # It reads times as doubles and rounds them to whole microseconds, a quarter of one beside absolute times: 5,000 kernels lose up to 0.3 %.
+    small = 4e-3 * theirs["kernel_time(us)"] + 2
+    same = mine.keys() == theirs.keys() and all(abs(mine[key] - theirs[key]) <= small for key in theirs)
     check(name + ": HolisticTraceAnalysis agrees with the original", same, mine if same else f"{mine}, original {theirs}")
 
 
@@ -193,8 +195,12 @@ def check_onnx():
         model = onnx.shape_inference.infer_shapes(onnx.load(os.path.join(folder, file), load_external_data=False))
         known = {v.name: [d.dim_value if d.HasField("dim_value") else None for d in v.type.tensor_type.shape.dim]
                  for v in list(model.graph.value_info) + list(model.graph.output) if v.type.tensor_type.HasField("shape")}
+        ours = {}  # an operator may become several nodes "x", "x.1", "x.2": the last one is its result
         for line in result.stdout.splitlines():
             name, _, text = line.rpartition(" ")
+            whole, dot, number = name.rpartition(".")
+            ours[whole if dot and number.isdigit() and whole in ours and name not in known else name] = text
+        for name, text in ours.items():
             expected = known.get(name)
             if expected is None or None in expected:
                 continue

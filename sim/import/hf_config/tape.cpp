@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/core/error.h"
 #include "sim/graph/operators.h"
 
@@ -70,6 +72,54 @@ std::string Tape::name_for(std::string_view target) {
   return unique;
 }
 
+namespace {
+
+void mix(std::size_t& hash, std::size_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL; }
+
+void mix(std::size_t& hash, const TensorType& type) {
+  mix(hash, static_cast<std::size_t>(type.dtype));
+  for (const std::int64_t size : type.shape) mix(hash, static_cast<std::size_t>(size));
+  for (const std::int64_t stride : type.stride) mix(hash, static_cast<std::size_t>(stride));
+}
+
+}  // namespace
+
+std::size_t Tape::signature(const graph::Node& node) const {
+  std::size_t hash = std::hash<std::string_view>()(node.target);
+  mix(hash, node.args.size());
+  for (const Argument& argument : node.args) {
+    mix(hash, argument.value.index());
+    if (const auto* ref = std::get_if<ValueRef>(&argument.value)) mix(hash, graph_.type(*ref));
+    if (const auto* number = std::get_if<std::int64_t>(&argument.value)) mix(hash, static_cast<std::size_t>(*number));
+  }
+  return hash;
+}
+
+bool Tape::alike(const Argument& a, const Argument& b) const {
+  if (a.value.index() != b.value.index()) return false;
+  if (const auto* ref = std::get_if<ValueRef>(&a.value)) return graph_.type(*ref) == graph_.type(std::get<ValueRef>(b.value));
+  const auto* list = std::get_if<graph::ArgumentList>(&a.value);
+  if (list == nullptr) return a.value == b.value;
+  const auto& other = std::get<graph::ArgumentList>(b.value);
+  return std::equal(list->begin(), list->end(), other.begin(), other.end(), [&](const Argument& x, const Argument& y) { return alike(x, y); });
+}
+
+bool Tape::alike(const graph::Node& a, const graph::Node& b) const {
+  const auto same = [&](const Argument& x, const Argument& y) { return alike(x, y); };
+  const auto same_keyword = [&](const auto& x, const auto& y) { return x.first == y.first && alike(x.second, y.second); };
+  return a.target == b.target && std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same) &&
+         std::equal(a.kwargs.begin(), a.kwargs.end(), b.kwargs.begin(), b.kwargs.end(), same_keyword);
+}
+
+std::vector<TensorType> Tape::results_of(const graph::Node& node) {
+  NodeId& before = inferred_[signature(node)];
+  if (before.valid() && alike(graph_.node(before), node)) return graph_.node(before).outputs;
+  auto outputs = graph::infer(graph_, node);
+  SGSIM_CHECK(outputs.has_value(), "the operands of the generated node " + node.name + " do not fit " + node.target);
+  before = NodeId{static_cast<std::uint32_t>(graph_.nodes.size())};
+  return std::move(*outputs);
+}
+
 ValueRef Tape::append(std::string_view target, std::vector<Argument> args, Keywords keywords) {
   graph::Node node;
   node.name = name_for(target);
@@ -79,9 +129,7 @@ ValueRef Tape::append(std::string_view target, std::vector<Argument> args, Keywo
   node.phase = phase_;
   node.module = module_;
   node.seq_nr = seq_nr_;
-  auto outputs = graph::infer(graph_, node);
-  SGSIM_CHECK(outputs.has_value(), "the operands of the generated node " + node.name + " do not fit " + node.target);
-  node.outputs = std::move(*outputs);
+  node.outputs = results_of(node);
   graph_.nodes.push_back(std::move(node));
   differentiable_.push_back(false);
   return {NodeId{static_cast<std::uint32_t>(graph_.nodes.size() - 1)}, 0};

@@ -96,6 +96,12 @@ class Tape {
   ValueRef& slot(ValueRef value);
   ValueRef append(std::string_view target, std::vector<Argument> args, Keywords keywords);
   std::string name_for(std::string_view target);
+  /// Types of the call's results: those of an earlier call with operands of the same types and the same constants, of which
+  /// each layer has the layer before's, or inferred.
+  std::vector<TensorType> results_of(const graph::Node& node);
+  [[nodiscard]] std::size_t signature(const graph::Node& node) const;
+  [[nodiscard]] bool alike(const graph::Node& a, const graph::Node& b) const;
+  [[nodiscard]] bool alike(const Argument& a, const Argument& b) const;
 
   bool autocast_;
   graph::OperatorGraph graph_;
@@ -108,6 +114,7 @@ class Tape {
   std::unordered_map<std::string, ModuleId> modules_;
   std::unordered_map<std::string_view, int> names_;              // times an operator's name was given
   std::vector<Step> steps_;
+  std::unordered_map<std::size_t, NodeId> inferred_;             // by signature: the last call whose results were inferred
 };
 
 }  // namespace sgsim::import::hf

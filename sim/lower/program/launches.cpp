@@ -31,7 +31,16 @@ Seconds wrapped(const TaskCosts& costs, const compile::Kernel& kernel) {
   return kernel.phase == graph::Phase::backward ? costs.wrapper->backward * 0.5 : costs.wrapper->forward;
 }
 
-std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::Execution execution, const TaskCosts& costs, bool float8, bool in_layer) {
+/// Bringing the operands of an 8-bit linear product into their type: forward its input, backward the gradient of its output, whose
+/// second layout serves the weight gradient too.
+Seconds cast_time(const graph::Work& work, const TaskCosts& costs, double cast_bytes) {
+  const auto* product = std::get_if<graph::Matmul>(&work);
+  if (product == nullptr || product->dtype != graph::DType::float8_e4m3fn || product->a_transposed || cast_bytes <= 0.0) return {};
+  const double elements = static_cast<double>(product->m) * static_cast<double>(product->k);
+  return costs.kernel(graph::MemoryBound{.kind = graph::MemoryKind::copy, .read = Bytes(elements * cast_bytes / 2.0), .written = Bytes(elements * cast_bytes / 2.0), .flops = {}}).time;
+}
+
+std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::Execution execution, const TaskCosts& costs, const Stack& stack, bool float8, bool in_layer) {
   const bool has_flow = std::any_of(kernels.begin(), kernels.end(), [](const compile::Kernel& k) { return !k.inputs.empty(); });
   std::vector<Launch> launches;
   launches.reserve(kernels.size());
@@ -41,11 +50,14 @@ std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::
     if (kernel.is_communication) {
       launch.reader = first_reader(kernels, i, has_flow);
     } else {
-      launch.estimate = costs.kernel(float8 ? in_float8(kernel.work) : kernel.work);
+      const graph::Work work = float8 ? in_float8(kernel.work) : kernel.work;
+      launch.estimate = costs.kernel(work);
+      launch.estimate.time += cast_time(work, costs, stack.float8_cast_bytes);
       launch.cost = launch_kernel(kernel, launch.estimate.time, execution, execution == compile::Execution::eager ? costs.eager : costs.launch);
       const Seconds more = in_layer && execution == compile::Execution::eager ? wrapped(costs, kernel) : Seconds();
       launch.cost.host += more;
       launch.cost.issue_to_end += more;
+      if (stack.launch_blocking && execution != compile::Execution::cuda_graph) launch.cost = blocking(launch.cost);
     }
     launches.push_back(launch);
   }
@@ -94,13 +106,12 @@ compile::Execution execution_of(SegmentRole role, compile::Execution execution, 
   return compile_layers_only && role != SegmentRole::layer ? compile::Execution::eager : execution;
 }
 
-std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, bool compile_layers_only, const TaskCosts& costs,
-                                            bool float8_linear, bool split_backward) {
+std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, const Stack& stack, const TaskCosts& costs, bool split_backward) {
   std::vector<SegmentLaunches> priced;
   for (const ModelSegment& segment : model.segments) {
-    const compile::Execution mode = execution_of(segment.role, execution, compile_layers_only);
-    const bool float8 = float8_linear && segment.role == SegmentRole::layer;
-    const auto priced_list = [&](const std::vector<compile::Kernel>& kernels) { return price(kernels, mode, costs, float8, segment.role == SegmentRole::layer); };
+    const compile::Execution mode = execution_of(segment.role, execution, stack.compile_layers_only);
+    const bool float8 = stack.float8_linear && segment.role == SegmentRole::layer;
+    const auto priced_list = [&](const std::vector<compile::Kernel>& kernels) { return price(kernels, mode, costs, stack, float8, segment.role == SegmentRole::layer); };
     priced.push_back({.segment = &segment, .forward = priced_list(segment.forward), .recompute = priced_list(segment.recompute), .backward = priced_list(segment.backward), .input_gradients = {}, .weight_gradients = {}});
     if (!split_backward) continue;
     SegmentLaunches& made = priced.back();

@@ -52,7 +52,7 @@ const cost::PowerModel kPower = [] {
 }();
 
 std::vector<SegmentLaunches> limited(const SegmentedModel& m, const TaskCosts& costs) {
-  auto segments = price_segments(m, compile::Execution::compiled, false, costs);
+  auto segments = price_segments(m, compile::Execution::compiled, Stack{}, costs);
   apply_power_limit(segments, m, kPower);
   return segments;
 }
@@ -89,10 +89,10 @@ TEST_CASE("DTensor's dispatch costs host time, in layers run eagerly") {
   TaskCosts costs = millisecond();
   costs.eager.host_per_operator = 7.5_us;
   costs.wrapper = TensorWrapper{.forward = 300.0_us, .backward = 400.0_us, .collective = {}, .optimizer_loop = {}, .optimizer_fused = {}};
-  const auto eager = price_segments(m, compile::Execution::eager, false, costs);
+  const auto eager = price_segments(m, compile::Execution::eager, Stack{}, costs);
   CHECK(eager[0].forward[0].cost.host.value() == Approx(307.5e-6));
   CHECK(eager[0].backward[0].cost.host.value() == Approx(207.5e-6));
-  const auto compiled = price_segments(m, compile::Execution::compiled, false, costs);
+  const auto compiled = price_segments(m, compile::Execution::compiled, Stack{}, costs);
   CHECK(compiled[0].forward[0].cost.host.value() == Approx(0.0));
 }
 
