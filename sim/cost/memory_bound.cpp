@@ -44,10 +44,7 @@ Estimate memory_bound_time(const Profile& profile, const graph::MemoryBound& wor
   const Bytes bytes = work.read + work.written;
   const Bytes abscissa = is_bound_by_elements(work.kind) && !curve->counts_sum ? std::max(work.read, work.written) : bytes;
   const double by_bytes = seconds_at(*curve, abscissa.value());
-  // Flops stand for instructions where a kernel does more than arithmetic; Ampere issues as many a clock as Hopper, with half the lanes.
-  const auto instructions = profile.factors.find("vector.instructions");
-  const double rate = instructions == profile.factors.end() ? 1.0 : instructions->second.value;
-  const double by_flops = work.flops / profile.gpu.vector_peak.value / rate / 1.0_s;
+  const double by_flops = work.flops / profile.gpu.vector_peak.value / 1.0_s;
   Estimate e{.time = Seconds(std::max(by_bytes, by_flops)), .flops = work.flops, .bytes = bytes, .bound = Bound::memory, .source = Source::interpolated, .sigma = curve->sigma};
   if (abscissa.value() <= 2.0 * static_cast<double>(curve->bytes.front())) e.bound = Bound::latency;
   if (by_flops > by_bytes) e.bound = Bound::compute;

@@ -69,11 +69,6 @@ void add_constants(Profile& p, bool hopper) {
   p.factors["interference.intra_node.compute.memory_bound"] = {1.12, inside};
   p.factors["interference.inter_node.compute"] = {1.20, "interference-network"};
   p.factors["interference.inter_node.transfer"] = {1.05, "interference-network"};
-  if (!hopper) {
-    p.factors["vector.instructions"] = {2.0, "vector-issue"};
-    p.sources["vector-issue"] = {.kind = ProvenanceKind::assumed, .source = "NVIDIA A100 and H100 whitepapers: four warp instructions a clock and SM on both, 64 and 128 float32 lanes", .machine = "", .date = "", .software = "",
-                                 .note = "kernels' flops were measured on H200 as their time at the vector peak; what binds them is taken to be issue, not lanes"};
-  }
   p.factors["collective.tree_efficiency"] = {0.43, "tree"};
   p.factors["collective.sigma_network"] = {0.15, "network-tuning"};
   p.rates["nvlink.bandwidth"] = {BytesPerSecond(hopper ? 450e9 : 300e9), "datasheet"};
