@@ -212,6 +212,7 @@ void MainWindow::applySettings(const std::vector<scenario::Setting>& settings, c
 void MainWindow::setTheme(const QString& name) {
   const QPalette palette = paletteOf(name == QLatin1String("dark") ? darkTheme() : lightTheme());
   QApplication::setPalette(palette);
+  QApplication::sendPostedEvents();
   for (int i = 0; i < pages_->count(); ++i) static_cast<Panel*>(pages_->widget(i))->present(simulated_);
   editor_->refresh();
 }

@@ -111,6 +111,15 @@ int takeScreenshots(MainWindow& window, const QString& folder) {
     if (!window.fidelity()->rowsTable()->table().rows.empty()) window.fidelity()->rowsTable()->selectRow(0);
     page(window.fidelity(), QStringLiteral("fidelity"));
   }
+  try {
+    window.pages()->setCurrentWidget(window.timeline());
+    QApplication::processEvents();
+    window.exportTo(folder + QStringLiteral("/report.html"));
+    std::printf("%s/report.html\n", qPrintable(folder));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    good = false;
+  }
   window.setTheme(QStringLiteral("dark"));
   page(window.overview(), QStringLiteral("overview-dark"));
   page(window.timeline(), QStringLiteral("timeline-dark"));

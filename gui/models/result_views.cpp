@@ -71,8 +71,8 @@ Table timesTable(const QString& title, const std::vector<scenario::NamedTime>& t
 }
 
 Table pathTable(const std::vector<scenario::PathTime>& path, double step) {
-  Table t = tableOf(QObject::tr("Critical path"), {QObject::tr("kind"), QObject::tr("name"), QObject::tr("time"), QObject::tr("of step")}, QStringLiteral("llrr"));
-  for (const auto& p : path) t.rows.push_back({qstr(std::string(scenario::label(p.kind))), qstr(p.name), timeCell(p.time), shareCell(p.time.value() / std::max(step, 1e-30))});
+  Table t = tableOf(QObject::tr("Critical path"), {QObject::tr("time"), QObject::tr("of step"), QObject::tr("name"), QObject::tr("kind")}, QStringLiteral("rrll"));
+  for (const auto& p : path) t.rows.push_back({timeCell(p.time), shareCell(p.time.value() / std::max(step, 1e-30)), longCell(qstr(p.name)), qstr(std::string(scenario::label(p.kind)))});
   return t;
 }
 

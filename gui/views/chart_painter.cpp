@@ -188,12 +188,17 @@ class Drawing {
     if (c_.logX) x0 /= 1.25, x1 *= 1.25;
     if (c_.logY) y0 /= 1.25, y1 *= 1.25;
     if (!c_.logY) {
-      if (c_.kind != ChartKind::scatter || y0 > 0) y0 = std::min(0.0, y0);
-      y1 += (y1 - y0) * 0.04;
+      const bool free = c_.kind == ChartKind::scatter && !c_.diagonal;  // where points stand to each other matters, not how far from 0
+      if (!free) y0 = std::min(0.0, y0);
+      const double margin = (y1 - y0) * 0.05;
+      if (free) y0 -= margin;
+      y1 += margin;
     }
     if (c_.kind == ChartKind::scatter && !c_.logX) {
-      x0 = std::min(0.0, x0);
-      x1 += (x1 - x0) * 0.04;
+      if (c_.diagonal) x0 = std::min(0.0, x0);
+      const double margin = (x1 - x0) * 0.05;
+      if (!c_.diagonal) x0 -= margin;
+      x1 += margin;
     }
     if (x1 <= x0) x0 -= 0.5, x1 += 0.5;
     if (y1 <= y0) y1 = y0 + 1.0;

@@ -277,8 +277,9 @@ void EditorView::showViolations(const std::vector<plan::Violation>& violations) 
 void EditorView::refresh() {
   refreshing_ = true;
   const auto checked = document_.check();
-  nlohmann::json defaults;
-  if (const auto* sound = std::get_if<scenario::Scenario>(&checked)) defaults = nlohmann::json::parse(scenario::effective_text(*sound), nullptr, false);
+  // While one value is wrong, the others keep the defaults that they had.
+  if (const auto* sound = std::get_if<scenario::Scenario>(&checked)) effective_ = scenario::effective_text(*sound);
+  const nlohmann::json defaults = nlohmann::json::parse(effective_, nullptr, false);
   banner_->hide();
   const bool captured = document_.has(QStringLiteral("model.graph"));
   for (const Row& row : rows_) {
@@ -303,7 +304,9 @@ void EditorView::refresh() {
     } else if (auto* edit = qobject_cast<QLineEdit*>(row.widget)) {
       edit->setPlaceholderText(defaultText(fallback));
       const QString text = value.value_or(QString());
-      if (edit->text().trimmed() != text) edit->setText(text);
+      if (edit->text().trimmed() == text) continue;
+      edit->setText(text);
+      if (!edit->hasFocus()) edit->setCursorPosition(0);  // a long path shows its beginning
     }
   }
   if (const auto* problem = std::get_if<InputProblem>(&checked)) {

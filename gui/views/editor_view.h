@@ -50,6 +50,7 @@ class EditorView : public QWidget {
   QLabel* banner_;
   QPlainTextEdit* text_;
   QLabel* text_error_;
+  std::string effective_;   // the last sound scenario with every default
   bool refreshing_ = false;
 };
 

@@ -3,10 +3,23 @@
 #include <QVBoxLayout>
 
 namespace sgsim::gui {
+namespace {
+
+constexpr int kSpace = 6;  // pixels between controls; a page's own layout has none
+
+}  // namespace
+
+QLayout* bars(std::initializer_list<QLayout*> rows) {
+  auto* column = new QVBoxLayout;
+  column->setSpacing(0);
+  for (QLayout* row : rows) column->addLayout(row);
+  return column;
+}
 
 QHBoxLayout* controlBar(std::initializer_list<QWidget*> controls) {
   auto* bar = new QHBoxLayout;
   bar->setContentsMargins(8, 6, 8, 4);
+  bar->setSpacing(kSpace);
   for (QWidget* control : controls) {
     if (control == nullptr) {
       bar->addSpacing(16);

@@ -9,6 +9,8 @@ namespace sgsim::gui {
 
 /// Controls from left to right; a null widget is a gap.
 [[nodiscard]] QHBoxLayout* controlBar(std::initializer_list<QWidget*> controls);
+/// Bars below each other.
+[[nodiscard]] QLayout* bars(std::initializer_list<QLayout*> rows);
 /// A label that belongs to the control after it (its access key goes there).
 [[nodiscard]] QLabel* caption(const QString& text, QWidget* control);
 

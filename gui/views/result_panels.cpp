@@ -132,7 +132,7 @@ TimelinePanel::TimelinePanel(QWidget* parent)
   split->addWidget(view_);
   split->addWidget(side);
   split->setStretchFactor(0, 1);
-  split->setSizes({1000, fontMetrics().averageCharWidth() * 52});
+  split->setSizes({1000, fontMetrics().averageCharWidth() * 62});
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);

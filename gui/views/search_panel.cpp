@@ -26,7 +26,9 @@ SearchPanel::SearchPanel(ScenarioDocument& document, scenario::InputCache& cache
   price_->setAccessibleName(tr("Price of one GPU and hour, in any currency"));
   bar_ = new JobBar(job_, tr("&Search plans"), this);
   QSplitter* below = splitter(Qt::Horizontal, {{plans_, 3}, {fell_out_, 2}});
-  fillPage(this, controlBar({caption(tr("Minimise"), objective_), objective_, price_, caption(tr("Nodes"), nodes_), nodes_, caption(tr("Show time against"), axis_), axis_, nullptr, bar_}), splitter(Qt::Vertical, {{scatter_, 1}, {below, 1}}));
+  QHBoxLayout* choices = controlBar({caption(tr("Minimise"), objective_), objective_, price_, nullptr, caption(tr("Nodes"), nodes_), nodes_, nullptr, caption(tr("Show time against"), axis_), axis_});
+  choices->addStretch(1);
+  fillPage(this, bars({choices, controlBar({bar_})}), splitter(Qt::Vertical, {{scatter_, 1}, {below, 1}}));
   connect(bar_->startButton(), &QPushButton::clicked, this, &SearchPanel::run);
   connect(axis_, &QComboBox::currentIndexChanged, this, &SearchPanel::draw);
   connect(plans_, &TableView::rowOpened, this, &SearchPanel::open);

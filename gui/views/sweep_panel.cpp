@@ -45,6 +45,7 @@ SweepPanel::SweepPanel(ScenarioDocument& document, scenario::InputCache& cache, 
     : WorkPanel(document, cache, tr("The sweep"), parent), figure_(new QComboBox(this)), chart_(new ChartView(tr("Sweep"), this)), table_(new TableView(tr("Points of the sweep"), true, this)) {
   auto* grid = new QGridLayout;
   grid->setContentsMargins(8, 6, 8, 2);
+  grid->setSpacing(6);
   const QString names[] = {tr("Along"), tr("A line for each")};
   for (int a = 0; a < 2; ++a) {
     paths_[a] = new QComboBox(this);

@@ -309,7 +309,9 @@ void TimelineView::drawPath(QPainter& painter, const Theme& theme) {
     const double right = geometry_.x(s.end);
     if (place == nullptr || right < drawn[static_cast<std::size_t>(place - places_.data())] + 1.0) continue;
     drawn[static_cast<std::size_t>(place - places_.data())] = right;
-    painter.fillRect(rectOf(*it), theme.category(s.category));
+    QRectF r = rectOf(*it);
+    if (r.width() >= 4.0) r.setLeft(r.left() + 1.0);  // neighbours stay apart
+    painter.fillRect(r, theme.category(s.category));
   }
 }
 

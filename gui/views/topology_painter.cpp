@@ -140,7 +140,7 @@ void TopologyView::paintInto(QPainter& painter, const QSize& size) {
     painter.setPen(theme.grid);
     painter.drawRoundedRect(frame, 4, 4);
     painter.setPen(theme.muted);
-    if (!spine_.isNull()) painter.drawLine(QPointF(frame.center().x(), spine_.bottom()), QPointF(frame.center().x(), std::max(spine_.bottom(), frame.top())));
+    if (!spine_.isNull()) painter.drawLine(QPointF(frame.left() + 2.5, spine_.bottom()), QPointF(frame.left() + 2.5, std::max(spine_.bottom(), frame.top() + line)));  // beside the nodes
     const QString text = data_.leaves_per_group > 1 ? tr("leaf group %1: %2 rail switches").arg(g).arg(data_.leaves_per_group) : tr("leaf switch %1").arg(g);
     painter.drawText(QRectF(frame.left() + 8, frame.top() + 3, frame.width() - 16, line), Qt::AlignLeft, fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(frame.width()) - 16));
   }

@@ -335,6 +335,9 @@ class WindowTests : public QObject {
     open("llama3-8b-8xh100.json");
     QMimeData data;
     data.setUrls({QUrl::fromLocalFile(shipped("models/gpt2-124m.json"))});
+    QDragEnterEvent enter(QPoint(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(window_.get(), &enter);
+    QVERIFY(enter.isAccepted());
     QDropEvent drop(QPointF(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
     QApplication::sendEvent(window_.get(), &drop);
     QCOMPARE(window_->document().value("model.config"), std::optional<QString>("models/gpt2-124m.json"));
@@ -416,6 +419,7 @@ class WindowTests : public QObject {
   void themesAndFontsChange() {
     open("gpt2-124m-1xh200-compiled.json");
     window_->setTheme("dark");
+    QApplication::processEvents();
     for (int i = 0; i < window_->pages()->count(); ++i) {
       window_->pages()->setCurrentIndex(i);
       QVERIFY(window_->grab().toImage().pixelColor(3, 3).lightness() < 128);
