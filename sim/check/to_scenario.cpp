@@ -56,7 +56,7 @@ json cluster_tree(const Record& r) {
   // H100 SXM with 96 GB of HBM2e, a part of its own (profile h100-96gb): as much as the driver offers of it, in proportion to the 80 GB part.
   if (mentions(r.gpu, "96GB")) node["gpu"] = {{"memory", "94.5 GiB"}};
   // Measured apart from every record, which the shipped h200 profile is not (docs/check.md).
-  if (mentions(r.gpu, "H200")) node["gpu"] = {{"profile", "h200-measured"}};
+  if (mentions(r.gpu, "H200") && !r.assumptions.contains("cluster.node.gpu.profile")) node["gpu"] = {{"profile", "h200-measured"}};
   tree["node"] = node;
   return tree;
 }

@@ -55,7 +55,7 @@ TEST_CASE("bandwidth curve: floor, log-log between points, plateau") {
   CHECK(d.empty());
   const graph::MemoryBound busy{.kind = graph::MemoryKind::pointwise, .read = Bytes(1e3), .written = {}, .flops = Flops(1e9)};
   const Estimate e = memory_bound_time(p, busy, d);
-  CHECK(us(e.time) == Approx(100.0));  // 1e9 flops at 10 TFLOP/s
+  CHECK(us(e.time) == Approx(1e9 / 25.6e6));  // 1e9 flops at the issue rate: 100 SMs x 1 GHz x 128 lanes x 2, more than the float32 rate
   CHECK(e.bound == Bound::compute);
   (void)memory_bound_time(p, {.kind = graph::MemoryKind::norm, .read = Bytes(1e6), .written = {}, .flops = {}}, d);
   CHECK(d.entries().at("cost.memory_bound.no_curve").count == 1);

@@ -105,7 +105,9 @@ TEST_CASE("interference is the mean over what a program runs") {
   plan::Plan p;
   p.dp = 2;
   p.global_batch = 2;
-  const Lowered l = fake::lowered(m, p, fake::bare(), fake::gpus(1, 2), costs);
+  Training t = fake::bare();
+  t.stack.gradient_bucket_view = true;
+  const Lowered l = fake::lowered(m, p, t, fake::gpus(1, 2), costs);
   CHECK(l.workload.programs.at(0).compute_slowdown == Approx(1.3));
   CHECK(l.workload.programs.at(0).transfer_slowdown == Approx(2.6 / 1.52));
 }
