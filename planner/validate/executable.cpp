@@ -79,6 +79,24 @@ graph::Work without_arithmetic(graph::Work work) {
   return work;
 }
 
+/// Launch costs of the executor in place of a framework's: what calls of CUDA, cuBLAS and NCCL take of the host, where the profile says
+/// (times host.*, of sgsim-calibrate's launch group). No work of the host between steps.
+cost::LaunchModel natively(cost::LaunchModel model, const cost::Profile& profile, bool graph, bool tells_libraries) {
+  model.host_per_step = Seconds();
+  const auto kernel = profile.times.find("host.kernel_enqueue");
+  if (kernel == profile.times.end()) return model;
+  const auto time = [&](const char* name) {
+    const auto found = profile.times.find(name);
+    return found == profile.times.end() ? kernel->second.value : found->second.value;
+  };
+  model.host_per_kernel = graph ? Seconds() : kernel->second.value;
+  model.host_per_operator = tells_libraries ? std::max(Seconds(), time("host.library_enqueue") - kernel->second.value) : Seconds();
+  model.host_per_collective = graph ? Seconds() : time("host.collective_enqueue");
+  model.host_per_graph = graph ? time("graph.enqueue_fixed") : Seconds();
+  model.host_backward_extra = Seconds();
+  return model;
+}
+
 /// A receive is posted after the kernels before it, as PyTorch's process group does (ProcessGroupNCCL: its stream waits for the current
 /// one). Posted at once, its thread blocks would spin beside the kernels until the message comes and hold the SMs that these need:
 /// measured, products of two waves took twice as long.
@@ -140,6 +158,9 @@ std::variant<Prepared, std::vector<plan::Violation>> prepare(const scenario::Sce
   const lower::SegmentedModel model = lower::segment_model(*inputs.graph, inputs.shape, s.plan, s.training);
   lower::TaskCosts plain = lower::profile_costs(*inputs.profile, s.training.execution, diagnostics);
   if (!s.training.tf32) plain = lower::with_full_float32(std::move(plain), *inputs.profile, diagnostics);
+  const compile::Execution execution = s.training.execution;
+  plain.launch = natively(plain.launch, *inputs.profile, execution == compile::Execution::cuda_graph, execution == compile::Execution::compiled);
+  plain.eager = natively(plain.eager, *inputs.profile, false, false);
   const lower::TaskCosts costs = tagged(lower::with_stack(std::move(plain), *inputs.profile, s.training.stack), prepared.works);
   const lower::ShapeOf shape_of = [&](std::span<const GpuId> members, double concurrent) { return cluster::group_shape(s.cluster, members, concurrent); };
   lower::Lowered lowered = lower::lower_segmented(model, s.plan, s.training, s.cluster, shape_of, costs);

@@ -12,7 +12,7 @@
 namespace sgsim::validate {
 
 /// The scenario as sgsim's own executor runs it: the optimizer and the collectives in the CUDA graph, no host synchronisation inside a
-/// step. How long the host takes to launch is the profile's: one with native launch costs (sgsim-calibrate fit --native) fits.
+/// step.
 [[nodiscard]] scenario::Scenario as_executed(scenario::Scenario scenario);
 
 /// A step of every rank, lowered task by task and simulated with the fast engine; nothing folded.
