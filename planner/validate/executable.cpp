@@ -97,6 +97,22 @@ cost::LaunchModel natively(cost::LaunchModel model, const cost::Profile& profile
   return model;
 }
 
+/// What runs of kernels on the main stream take beyond their kernels, a kernel.
+Seconds mean_gap(const lower::Workload& workload) {
+  Seconds gaps;
+  double kernels = 0.0;
+  for (const lower::Program& p : workload.programs) {
+    for (const lower::Task& t : p.tasks) {
+      if (t.kind != lower::TaskKind::compute || t.stream != 0) continue;
+      const lower::Segment& segment = p.segments[t.segment];
+      gaps += t.device;
+      for (std::uint32_t k = 0; k < segment.kernel_count; ++k) gaps -= p.kernels[segment.first_kernel + k].estimate.time;
+      kernels += segment.kernel_count;
+    }
+  }
+  return kernels > 0.0 ? gaps / kernels : Seconds();
+}
+
 /// A receive is posted after the kernels before it, as PyTorch's process group does (ProcessGroupNCCL: its stream waits for the current
 /// one). Posted at once, its thread blocks would spin beside the kernels until the message comes and hold the SMs that these need:
 /// measured, products of two waves took twice as long.
@@ -169,6 +185,7 @@ std::variant<Prepared, std::vector<plan::Violation>> prepare(const scenario::Sce
   const scenario::EngineRequest every_rank{.choice = {.name = scenario::EngineName::fast, .full = true}, .record = scenario::Record::everything, .ranks = {}};
   prepared.simulation = engine(lowered.workload, s.cluster, every_rank);
   prepared.clocks = clocks_of(prepared, *inputs.profile);
+  prepared.gap = mean_gap(lowered.workload);
   slow_beside_transfers(prepared, *inputs.profile, lowered.workload);
   take_turns(prepared, lowered.workload);
   prepared.simulation = engine(at_clocks(std::move(lowered.workload), prepared.works, *inputs.profile, prepared.clocks), s.cluster, every_rank);

@@ -20,6 +20,7 @@ struct Prepared {
   std::vector<lower::Memory> memory;       // by program
   scenario::Simulation simulation;         // its workload's kernels name their work by `work_of`
   std::vector<graph::Work> works;          // distinct ones
+  Seconds gap;                             // between two kernels of a run, mean
   std::vector<double> clocks;              // by rank: over the full clock, at the power limit (at_power_limit.h)
 };
 /// Index in Prepared::works of a kernel of its workload.
