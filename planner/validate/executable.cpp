@@ -11,6 +11,7 @@
 #include "sim/core/error.h"
 #include "sim/lower/lower_segmented.h"
 #include "sim/lower/program/stack_costs.h"
+#include "sim/lower/segments.h"
 #include "sim/plan/legality.h"
 #include "sim/scenario/labels.h"
 #include "sim/scenario/report.h"
@@ -167,17 +168,17 @@ std::uint32_t work_of(const lower::KernelCost& kernel) { return static_cast<std:
 
 std::variant<Prepared, std::vector<plan::Violation>> prepare(const scenario::Scenario& s, const scenario::Inputs& inputs, const scenario::RunEngine& engine) {
   auto violations = plan::check_plan(inputs.shape, s.plan, s.cluster);
+  if (violations.empty()) violations = lower::graph_violations(*inputs.graph, s.plan);
   if (!violations.empty()) return violations;
   if (s.training.stack.float8_linear) throw InputError({.file = s.file, .where = "$.training.stack.float8_linear", .found = "true", .expected = "false: the executor has no 8-bit linear layers", .hint = ""});
   Prepared prepared;
   Diagnostics diagnostics;
   const lower::SegmentedModel model = lower::segment_model(*inputs.graph, inputs.shape, s.plan, s.training);
-  lower::TaskCosts plain = lower::profile_costs(*inputs.profile, s.training.execution, diagnostics);
-  if (!s.training.tf32) plain = lower::with_full_float32(std::move(plain), *inputs.profile, diagnostics);
+  lower::TaskCosts plain = lower::training_costs(*inputs.profile, s.training, diagnostics);
   const compile::Execution execution = s.training.execution;
   plain.launch = natively(plain.launch, *inputs.profile, execution == compile::Execution::cuda_graph, execution == compile::Execution::compiled);
   plain.eager = natively(plain.eager, *inputs.profile, false, false);
-  const lower::TaskCosts costs = tagged(lower::with_stack(std::move(plain), *inputs.profile, s.training.stack), prepared.works);
+  const lower::TaskCosts costs = tagged(std::move(plain), prepared.works);
   const lower::ShapeOf shape_of = [&](std::span<const GpuId> members, double concurrent) { return cluster::group_shape(s.cluster, members, concurrent); };
   lower::Lowered lowered = lower::lower_segmented(model, s.plan, s.training, s.cluster, shape_of, costs);
   prepared.memory = std::move(lowered.memory);
