@@ -229,7 +229,7 @@ RunReport run_points(const std::vector<Key>& points, const std::map<std::string,
       fail(Missing::failed, wrong.reason);
     } catch (const ActivitiesHeld& held) {
       // That tool was there from the beginning: launches measured before the first records were asked for are not this machine's.
-      for (const Key& m : measured) seams.writer.write(NotMeasured{.key = m, .why = Missing::failed, .reason = std::string("measured beside another tool: ") + held.what()});
+      for (const Key& m : measured) seams.writer.withdraw(m, std::string("measured beside another tool: ") + held.what());
       throw;
     } catch (const EnvironmentError& error) {
       fail(Missing::failed, error.what());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "calibrate/cli/commands.h"
 #include "calibrate/execute/work_key.h"
@@ -34,6 +35,10 @@ void print(const MeasuredProgram& m, const std::string& file) {
 bool execute_one(const std::string& file, const ExecuteFlags& flags) {
   const std::string out = flags.out.empty() ? beside(file) : flags.out;
   const ExecutableProgram program = load_program(file);
+  if (std::filesystem::exists(out) && load_measured(out).program == program_id(program)) {
+    fmt::print("{}: measured before, kept\n", out);
+    return true;
+  }
   try {
     const MeasuredProgram measured = execute(program, {.seconds = flags.seconds, .command = flags.command, .progress = [](const std::string& what) {
                                                          fmt::print("  {}\n", what);

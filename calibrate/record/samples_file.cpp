@@ -40,13 +40,15 @@ void read_line(const json& j, Samples& samples) {
     samples.add(read_measurement(j));
   } else if (type == "waived" || type == "failed") {
     samples.add(NotMeasured{.key = read_key(j.at("key")), .why = type == "waived" ? Missing::waived : Missing::failed, .reason = j.at("reason")});
+  } else if (type == "withdrawn") {
+    samples.withdraw(read_key(j.at("key")), j.at("reason"));
   } else if (type == "machine") {
     samples.machines.push_back(read_machine(j.at("machine")));
     samples.commands.push_back(j.at("command"));
   } else if (type == "finding") {
     samples.findings.push_back(j.at("finding"));
   } else {
-    throw InputError({.file = "", .where = "$.type", .found = "'" + type + "'", .expected = "measured, waived, failed, machine or finding", .hint = ""});
+    throw InputError({.file = "", .where = "$.type", .found = "'" + type + "'", .expected = "measured, waived, failed, withdrawn, machine or finding", .hint = ""});
   }
 }
 
@@ -59,6 +61,11 @@ void Samples::add(const Measurement& measurement) {
 
 void Samples::add(const NotMeasured& not_measured) {
   if (!measured.contains(not_measured.key)) missing[not_measured.key] = not_measured;
+}
+
+void Samples::withdraw(const Key& key, const std::string& reason) {
+  measured.erase(key);
+  missing[key] = {.key = key, .why = Missing::failed, .reason = reason};
 }
 
 Samples load_samples(const std::filesystem::path& path) {
@@ -116,6 +123,7 @@ void SamplesWriter::write(const Measurement& measurement) { line(write_measureme
 void SamplesWriter::write(const NotMeasured& missing) {
   line(json({{"type", missing.why == Missing::waived ? "waived" : "failed"}, {"key", write_key(missing.key)}, {"reason", missing.reason}}).dump());
 }
+void SamplesWriter::withdraw(const Key& key, const std::string& reason) { line(json({{"type", "withdrawn"}, {"key", write_key(key)}, {"reason", reason}}).dump()); }
 void SamplesWriter::write_finding(const std::string& finding) { line(json({{"type", "finding"}, {"finding", finding}}).dump()); }
 
 }  // namespace sgsim::calibrate

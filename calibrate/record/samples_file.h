@@ -22,6 +22,8 @@ struct Samples {
   /// A later measurement of a key replaces an earlier one and its being missing.
   void add(const Measurement& measurement);
   void add(const NotMeasured& missing);
+  /// A measurement that turned out to be none; it is missing as failed.
+  void withdraw(const Key& key, const std::string& reason);
   bool operator==(const Samples&) const = default;
 };
 
@@ -37,6 +39,7 @@ class SamplesWriter {
   void write(const Machine& machine, const std::string& command);
   void write(const Measurement& measurement);
   void write(const NotMeasured& missing);
+  void withdraw(const Key& key, const std::string& reason);
   void write_finding(const std::string& finding);
 
  private:

@@ -188,19 +188,14 @@ class Comparer {
   }
 
   void gaps() {
-    Seconds predicted_gaps, measured_gaps;
-    double predicted_count = 0.0, measured_count = 0.0;
+    Seconds measured_gaps;
+    double measured_count = 0.0;
     for (std::size_t r = 0; r < program_.ranks.size(); ++r) {
       const lower::Program& p = workload_.programs[workload_.ranks[r].program.value];
       Seconds host;
       for (std::size_t t = 0; t < p.tasks.size(); ++t) {
         host += p.tasks[t].host;
         if (p.tasks[t].kind != lower::TaskKind::compute) continue;
-        const lower::Segment& segment = p.segments[p.tasks[t].segment];
-        Seconds alone;
-        for (std::uint32_t k = 0; k < segment.kernel_count; ++k) alone += p.kernels[segment.first_kernel + k].estimate.time;
-        predicted_gaps += p.tasks[t].device - alone;
-        predicted_count += segment.kernel_count;
         const MeasuredTask& m = measured(r, t);
         if (m.records < 2 || p.tasks[t].stream != 0) continue;  // copies on other streams wait for SMs between kernels
         measured_gaps += Seconds(static_cast<double>(m.end_ns - m.start_ns - m.busy_ns) * 1e-9);
@@ -209,7 +204,7 @@ class Comparer {
       out_.issue.predicted = std::max(out_.issue.predicted, host);
     }
     out_.issue.measured = Seconds(measured_.steps.issue_s);
-    if (predicted_count > 0.0) out_.gap.predicted = predicted_gaps / predicted_count;
+    out_.gap.predicted = prepared_.gap;
     if (measured_count > 0.0) out_.gap.measured = measured_gaps / measured_count;
   }
 

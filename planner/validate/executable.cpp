@@ -11,6 +11,7 @@
 #include "sim/core/error.h"
 #include "sim/lower/lower_segmented.h"
 #include "sim/lower/program/stack_costs.h"
+#include "sim/lower/segments.h"
 #include "sim/plan/legality.h"
 #include "sim/scenario/labels.h"
 #include "sim/scenario/report.h"
@@ -79,6 +80,40 @@ graph::Work without_arithmetic(graph::Work work) {
   return work;
 }
 
+/// Launch costs of the executor in place of a framework's: what calls of CUDA, cuBLAS and NCCL take of the host, where the profile says
+/// (times host.*, of sgsim-calibrate's launch group). No work of the host between steps.
+cost::LaunchModel natively(cost::LaunchModel model, const cost::Profile& profile, bool graph, bool tells_libraries) {
+  model.host_per_step = Seconds();
+  const auto kernel = profile.times.find("host.kernel_enqueue");
+  if (kernel == profile.times.end()) return model;
+  const auto time = [&](const char* name) {
+    const auto found = profile.times.find(name);
+    return found == profile.times.end() ? kernel->second.value : found->second.value;
+  };
+  model.host_per_kernel = graph ? Seconds() : kernel->second.value;
+  model.host_per_operator = tells_libraries ? std::max(Seconds(), time("host.library_enqueue") - kernel->second.value) : Seconds();
+  model.host_per_collective = graph ? Seconds() : time("host.collective_enqueue");
+  model.host_per_graph = graph ? time("graph.enqueue_fixed") : Seconds();
+  model.host_backward_extra = Seconds();
+  return model;
+}
+
+/// What runs of kernels on the main stream take beyond their kernels, a kernel.
+Seconds mean_gap(const lower::Workload& workload) {
+  Seconds gaps;
+  double kernels = 0.0;
+  for (const lower::Program& p : workload.programs) {
+    for (const lower::Task& t : p.tasks) {
+      if (t.kind != lower::TaskKind::compute || t.stream != 0) continue;
+      const lower::Segment& segment = p.segments[t.segment];
+      gaps += t.device;
+      for (std::uint32_t k = 0; k < segment.kernel_count; ++k) gaps -= p.kernels[segment.first_kernel + k].estimate.time;
+      kernels += segment.kernel_count;
+    }
+  }
+  return kernels > 0.0 ? gaps / kernels : Seconds();
+}
+
 /// A receive is posted after the kernels before it, as PyTorch's process group does (ProcessGroupNCCL: its stream waits for the current
 /// one). Posted at once, its thread blocks would spin beside the kernels until the message comes and hold the SMs that these need:
 /// measured, products of two waves took twice as long.
@@ -133,14 +168,17 @@ std::uint32_t work_of(const lower::KernelCost& kernel) { return static_cast<std:
 
 std::variant<Prepared, std::vector<plan::Violation>> prepare(const scenario::Scenario& s, const scenario::Inputs& inputs, const scenario::RunEngine& engine) {
   auto violations = plan::check_plan(inputs.shape, s.plan, s.cluster);
+  if (violations.empty()) violations = lower::graph_violations(*inputs.graph, s.plan);
   if (!violations.empty()) return violations;
   if (s.training.stack.float8_linear) throw InputError({.file = s.file, .where = "$.training.stack.float8_linear", .found = "true", .expected = "false: the executor has no 8-bit linear layers", .hint = ""});
   Prepared prepared;
   Diagnostics diagnostics;
   const lower::SegmentedModel model = lower::segment_model(*inputs.graph, inputs.shape, s.plan, s.training);
-  lower::TaskCosts plain = lower::profile_costs(*inputs.profile, s.training.execution, diagnostics);
-  if (!s.training.tf32) plain = lower::with_full_float32(std::move(plain), *inputs.profile, diagnostics);
-  const lower::TaskCosts costs = tagged(lower::with_stack(std::move(plain), *inputs.profile, s.training.stack), prepared.works);
+  lower::TaskCosts plain = lower::training_costs(*inputs.profile, s.training, diagnostics);
+  const compile::Execution execution = s.training.execution;
+  plain.launch = natively(plain.launch, *inputs.profile, execution == compile::Execution::cuda_graph, execution == compile::Execution::compiled);
+  plain.eager = natively(plain.eager, *inputs.profile, false, false);
+  const lower::TaskCosts costs = tagged(std::move(plain), prepared.works);
   const lower::ShapeOf shape_of = [&](std::span<const GpuId> members, double concurrent) { return cluster::group_shape(s.cluster, members, concurrent); };
   lower::Lowered lowered = lower::lower_segmented(model, s.plan, s.training, s.cluster, shape_of, costs);
   prepared.memory = std::move(lowered.memory);
@@ -148,6 +186,7 @@ std::variant<Prepared, std::vector<plan::Violation>> prepare(const scenario::Sce
   const scenario::EngineRequest every_rank{.choice = {.name = scenario::EngineName::fast, .full = true}, .record = scenario::Record::everything, .ranks = {}};
   prepared.simulation = engine(lowered.workload, s.cluster, every_rank);
   prepared.clocks = clocks_of(prepared, *inputs.profile);
+  prepared.gap = mean_gap(lowered.workload);
   slow_beside_transfers(prepared, *inputs.profile, lowered.workload);
   take_turns(prepared, lowered.workload);
   prepared.simulation = engine(at_clocks(std::move(lowered.workload), prepared.works, *inputs.profile, prepared.clocks), s.cluster, every_rank);

@@ -12,7 +12,7 @@
 namespace sgsim::validate {
 
 /// The scenario as sgsim's own executor runs it: the optimizer and the collectives in the CUDA graph, no host synchronisation inside a
-/// step. How long the host takes to launch is the profile's: one with native launch costs (sgsim-calibrate fit --native) fits.
+/// step.
 [[nodiscard]] scenario::Scenario as_executed(scenario::Scenario scenario);
 
 /// A step of every rank, lowered task by task and simulated with the fast engine; nothing folded.
@@ -20,6 +20,7 @@ struct Prepared {
   std::vector<lower::Memory> memory;       // by program
   scenario::Simulation simulation;         // its workload's kernels name their work by `work_of`
   std::vector<graph::Work> works;          // distinct ones
+  Seconds gap;                             // between two kernels of a run, mean
   std::vector<double> clocks;              // by rank: over the full clock, at the power limit (at_power_limit.h)
 };
 /// Index in Prepared::works of a kernel of its workload.

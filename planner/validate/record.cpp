@@ -49,7 +49,7 @@ json row_of(const scenario::Scenario& s, const scenario::Inputs& inputs, const c
           {"hardware", {{"gpu", "H200-SXM-141GB"}, {"gpus", world}, {"gpus_per_node", world}, {"interconnect", world > 1 ? json("NVLink 4, 18 links (NV18)") : json(nullptr)}, {"driver", m.machine.driver}, {"host_cpu", m.machine.host_cpu}}},
           {"model", model},
           {"parallel", {{"dp", p.dp}, {"tp", p.tp}, {"pp", p.pp}, {"cp", p.cp}, {"ep", p.ep}, {"vpp", p.virtual_stages}, {"micro_batch", p.micro_batch}, {"global_batch", p.global_batch}, {"sharding", sharding_text(p.sharding)},
-                        {"recompute", recompute_text(p.recompute)}, {"sequence_parallel", p.sequence_parallel}, {"schedule", p.schedule == plan::Schedule::gpipe ? "gpipe" : p.schedule == plan::Schedule::interleaved ? "interleaved 1f1b" : "1f1b"}}},
+                        {"recompute", recompute_text(p.recompute)}, {"sequence_parallel", p.sequence_parallel}, {"schedule", p.schedule == plan::Schedule::gpipe ? "gpipe" : p.schedule == plan::Schedule::interleaved ? "interleaved 1f1b" : p.schedule == plan::Schedule::zero_bubble ? "zero bubble (ZB-H1)" : "1f1b"}}},
           {"precision", "bf16"}, {"optimizer", "AdamW, fused"}, {"execution", execution_text(s.training.execution)}, {"assumptions", assumptions(s)},
           {"measured", {{"step_time_s", m.steps.median_s}, {"step_least_s", m.steps.least_s}, {"step_greatest_s", m.steps.greatest_s}, {"traced_step_s", m.steps.traced_s}, {"sm_clock_mhz", m.sm_clock_mhz}, {"power_w", m.power_w}}},
           {"notes", fmt::format("kernels of the right shapes without a model's data; {} number checks, {} of them failed", m.numbers.size(), std::count_if(m.numbers.begin(), m.numbers.end(), [](const auto& c) { return !c.passed(); }))}};

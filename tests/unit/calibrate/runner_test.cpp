@@ -15,7 +15,10 @@ namespace {
 /// Delivers what the fake task "launches", in reverse order, and loses every `lose`-th record.
 class FakeActivities final : public ActivitySource {
  public:
-  void set_mark(std::uint64_t mark) override { mark_ = mark; }
+  void set_mark(std::uint64_t mark) override {
+    if (held) throw ActivitiesHeld("another tool is there");
+    mark_ = mark;
+  }
   void clear_mark() override { mark_ = 0; }
   void pause() override { paused = true; ++pauses; }
   void resume() override { paused = false; }
@@ -34,7 +37,7 @@ class FakeActivities final : public ActivitySource {
     now_ += duration_ns + 100;
   }
   int lose = 0, pauses = 0;
-  bool marks = true, paused = false;
+  bool marks = true, paused = false, held = false;
 
  private:
   ActivityBatch batch_;
@@ -162,6 +165,21 @@ TEST_CASE("a machine that is gone ends the run, after the points before were kep
   };
   CHECK_THROWS_AS(f.run({key(1), key(2), key(3), key(4), key(5)}, prepare), EnvironmentError);
   CHECK(load_samples(f.path).measured.size() == 1);
+}
+
+TEST_CASE("what was measured beside another tool is not kept") {
+  Fixture f;
+  f.activities.held = true;
+  const Prepare prepare = [&](const Key& k) {
+    // The first point measures itself and needs no records, as launch costs do.
+    if (k.size("n") == 1) return Task{.timing = SelfTimed{.measure = [] { return std::vector<double>(9, 1e-6); }, .records_off = true}, .synchronize = [] {}, .check = {}};
+    return f.task(1000);
+  };
+  CHECK_THROWS_AS(f.run({key(1), key(2)}, prepare), ActivitiesHeld);
+  const Samples samples = load_samples(f.path);
+  CHECK(samples.measured.empty());
+  REQUIRE(samples.missing.contains(key(1)));
+  CHECK(samples.missing.at(key(1)).why == Missing::failed);
 }
 
 TEST_CASE("a probe behind each repetition tells its clock, and cycles instead of time") {
