@@ -202,7 +202,7 @@ std::shared_ptr<const LayerCosts> LayerCostTable::make(const Candidate& candidat
   const lower::SegmentedModel& model = *result->model;
   Diagnostics diagnostics;
   const lower::TaskCosts costs = lower::training_costs(*inputs.profile, s.training, diagnostics);
-  const auto priced = lower::price_segments(model, s.training.execution, s.training.stack.compile_layers_only, costs, s.training.stack.float8_linear, split);
+  const auto priced = lower::price_segments(model, s.training.execution, s.training.stack, costs, split);
   const bool captured = s.training.execution == compile::Execution::cuda_graph && s.training.stack.nccl_in_graph;
   const Seconds host = captured ? Seconds() : costs.launch.host_per_collective;
   const Seconds latency = captured ? Seconds() : costs.launch.launch_latency;

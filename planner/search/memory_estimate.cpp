@@ -176,7 +176,7 @@ Bytes reserved_memory(const StateSetting& s, const LayerCosts& costs, const Stag
   const double tied = tied_elements(costs, s.plan);
   const lower::RuntimeMemory runtime = lower::runtime_memory(gpu, communicators(s.plan, s.training, stage, tied > 0.0), s.training.execution);
   const Bytes allocated = state_memory(s, dense, expert) + Bytes(peak) + runtime.workspaces;
-  return allocated * (1.0 + runtime.fragmentation) + runtime.communication + runtime.context;
+  return lower::reserved_of(allocated, runtime);
 }
 
 }  // namespace sgsim::search

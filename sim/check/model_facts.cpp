@@ -153,7 +153,9 @@ KnownModels read_known_models(const std::string& path) {
 bool is_generated_family(const Record& r) { return !mentions(r.family + r.model, "resnet"); }
 
 json model_config(const Record& r, const KnownModels& known, std::vector<std::string>& assumed) {
-  const auto found = known.find(lower_case(r.model));
+  // Candidates of one name differ in their hidden size: "NAME hHIDDEN" before "NAME".
+  auto found = r.hidden ? known.find(lower_case(fmt::format("{} h{}", r.model, *r.hidden))) : known.end();
+  if (found == known.end()) found = known.find(lower_case(r.model));
   const KnownModel* table = found == known.end() ? nullptr : &found->second;
   Sizes sizes(r, table, assumed);
   const Family family = family_of(r, table);

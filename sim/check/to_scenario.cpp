@@ -53,8 +53,8 @@ json cluster_tree(const Record& r) {
   }
   // A800: NVLink of 400 GB/s both ways instead of 600 (datasheet).
   if (mentions(r.gpu, "A800")) node["nvlink"] = {{"bandwidth", "200 GB/s"}};
-  // H100 SXM with 96 GB of HBM2e: as much as the driver offers of it, in proportion to the 80 GB part.
-  if (mentions(r.gpu, "96GB")) node["gpu"] = {{"memory", "95 GiB"}};
+  // H100 SXM with 96 GB of HBM2e, a part of its own (profile h100-96gb): as much as the driver offers of it, in proportion to the 80 GB part.
+  if (mentions(r.gpu, "96GB")) node["gpu"] = {{"memory", "94.5 GiB"}};
   tree["node"] = node;
   return tree;
 }
@@ -184,8 +184,13 @@ Question question_of(const Record& r, const Sources& sources) {
     json tree = {{"schema_version", scenario::kScenarioVersion}, {"description", r.id + ": " + r.source}, {"stack", stack->name}};
     tree["model"] = model_tree(r, sources, q.assumed);
     tree["plan"] = plan_tree(r, tree["model"]);
+    if (stack->micro_batches_are_stages && !r.micro_batch && r.pp.value_or(1) > 1 && r.global_batch && *r.global_batch % (r.dp.value_or(1) * *r.pp) == 0) {
+      tree["plan"]["micro_batch"] = *r.global_batch / (r.dp.value_or(1) * *r.pp);
+      q.assumed.push_back(fmt::format("micro-batch {}: as many micro-batches as stages ({})", tree["plan"]["micro_batch"].dump(), stack->name));
+    }
     tree["training"] = training_tree(r);
     tree["cluster"] = cluster_tree(r);
+    if (mentions(r.gpu, "96GB") && mentions(r.gpu, "H100")) tree["profile"] = (fs::path(scenario::data_folder()) / "profiles" / "h100-96gb.json").string();
     apply_assumptions(tree, r);
     if (q.recompute_share > 0.0) tree["plan"]["recompute"] = "full";
     q.text = tree.dump(2);

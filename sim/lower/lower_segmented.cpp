@@ -49,7 +49,7 @@ Stages build_stages(const StageInput& input, const cluster::Cluster& cluster, co
 
 Lowered lower_segmented(const SegmentedModel& model, const plan::Plan& plan, const Training& training, const cluster::Cluster& cluster,
                         const ShapeOf& shape_of, const TaskCosts& costs, const LowerOptions& options) {
-  const std::vector<SegmentLaunches> segments = price_segments(model, training.execution, training.stack.compile_layers_only, costs, training.stack.float8_linear, plan.schedule == plan::Schedule::zero_bubble);
+  const std::vector<SegmentLaunches> segments = price_segments(model, training.execution, training.stack, costs, plan.schedule == plan::Schedule::zero_bubble);
   const auto stages = partition(model, plan);
   const int shard_group = resolved_shard_group(plan, cluster.node.gpus);
   StageInput input{.model = model, .segments = segments, .stages = stages, .plan = plan, .training = training, .costs = costs, .shard_group = shard_group, .merge_lockstep = options.merge_lockstep && can_merge(plan, training.stack), .host_link = host_link_of(cluster.node)};

@@ -13,6 +13,7 @@
 #include "sim/lower/segment/cut.h"
 #include "sim/lower/segment/equal_layers.h"
 #include "sim/lower/segment/fused_kernels.h"
+#include "sim/lower/segment/fused_loss.h"
 #include "sim/lower/segment/model_flops.h"
 #include "sim/lower/segment/reduce.h"
 #include "sim/lower/shard/context.h"
@@ -103,8 +104,13 @@ void apply_recompute(Work& work, const plan::Plan& plan, compile::Execution exec
 /// As a whole, or each position apart where kernels must not cross; eager kernels where only the layers are compiled.
 compile::CompiledGraph compiled_graph(const graph::OperatorGraph& graph, const segment::Cut& cut, const Training& training,
                                       const std::vector<bool>& recomputed, bool across, Diagnostics& diagnostics) {
-  if (training.execution == compile::Execution::eager && training.stack.fused_kernels) return segment::compile_fused_kernels(graph, recomputed, diagnostics);
-  if (across || training.execution == compile::Execution::eager) return compile::compile(graph, training.execution, diagnostics);
+  if (training.execution == compile::Execution::eager) {
+    compile::CompiledGraph compiled = training.stack.fused_kernels ? segment::compile_fused_kernels(graph, recomputed, diagnostics)
+                                                                   : compile::compile(graph, training.execution, diagnostics);
+    if (training.stack.fused_cross_entropy) segment::fuse_cross_entropy(compiled);
+    return compiled;
+  }
+  if (across) return compile::compile(graph, training.execution, diagnostics);
   std::vector<compile::Execution> execution(cut.count(), training.execution);
   if (training.stack.compile_layers_only) execution.front() = execution.back() = compile::Execution::eager;
   return segment::compile_apart(graph, cut, execution, diagnostics);

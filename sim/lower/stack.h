@@ -14,6 +14,8 @@ struct Stack {
   Bytes first_bucket = Bytes(1048576.0);
   /// Time of matrix products over the profile's, for software whose library is older than what the profile was measured with.
   double product_time = 1.0;
+  /// Time of all host work over the profile's, for software whose interpreter is older than what the profile was measured with.
+  double host_time = 1.0;
   /// Generation of the fused attention kernels (FlashAttention 1, 2 or 3; Triton's of 2022 counts as 1); 0: as fast as those
   /// that the profile was measured with. stack_costs.h has the factors and their sources.
   int attention_generation = 0;
@@ -43,6 +45,12 @@ struct Stack {
   /// the residual sum (Megatron-LM's JIT-fused bias-dropout-add), the pieces of a norm and of a rotary embedding, the gate of
   /// a gated feed-forward (apex, TransformerEngine, flash-attention). Nothing else is fused, recomputation least.
   bool fused_kernels = false;
+  /// Eager execution: cast, log-softmax and loss over the vocabulary are one kernel a pass (flash-attention's and apex's cross
+  /// entropy). Where tensor parallelism divides the vocabulary it changes nothing.
+  bool fused_cross_entropy = false;
+  /// Bytes an element that bringing an operand of an 8-bit product into its type moves, each input and each output gradient
+  /// once: TransformerEngine's cast_transpose reads 2 and writes two layouts of 1.
+  double float8_cast_bytes = 4.0;
   /// Linear layers inside the layers run in 8-bit floating point, all three products (TransformerEngine, torchao float8);
   /// embedding, head, attention and everything else keep the compute type.
   bool float8_linear = false;
@@ -50,14 +58,21 @@ struct Stack {
   bool nccl_in_graph = true;
   /// CUDA graph: the optimizer is captured too (torch.compile's reduce-overhead mode leaves it outside).
   bool optimizer_in_graph = false;
+  /// The host waits for every kernel that it launches (CUDA_LAUNCH_BLOCKING=1): nothing is issued ahead.
+  bool launch_blocking = false;
+  /// Each micro-batch's gradients stay in the type of the parameters beside the sum in gradient_dtype until the next backward
+  /// pass (DeepSpeed runtime/bf16_optimizer.py, update_hp_grads without clear_lp_grads).
+  bool keeps_raw_gradients = false;
   /// The host waits for the device at the end of every step (`loss.item()`), so that its per-step work is exposed.
   bool synchronize_each_step = false;
-  /// Pipeline: the host waits for every receive before it goes on (Megatron batch_p2p_sync: torch.cuda.synchronize after
-  /// each exchange).
+  /// The host waits for the device before each micro-batch's forward pass (DeepSpeed's ThroughputTimer.start).
+  bool forward_host_sync = false;
+  /// Pipeline: the host waits for every exchange before it goes on (Megatron-LM p2p_communication.py: torch.cuda.synchronize
+  /// after each). 1F1B exchanges before each pass; interleaved 1F1B once for a forward and a backward pass, before both.
   bool pipeline_host_sync = false;
   /// 1F1B: a stage's next pass waits for its last send (PyTorch Schedule1F1B and Megatron-LM wait for the whole exchange).
   bool pipeline_waits_for_sends = true;
-  /// The same for interleaved 1F1B (Megatron-LM without --overlap-p2p-communication).
+  /// The same for interleaved 1F1B (Megatron-LM without --overlap-p2p-communication), once for a forward and a backward pass.
   bool interleaved_waits_for_sends = false;
   /// Tensor parallel without sequence parallel: a pipeline boundary is sent in tp pieces and gathered on arrival
   /// (Megatron scatter_gather_tensors_in_pipeline).

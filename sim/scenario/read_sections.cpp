@@ -108,6 +108,8 @@ lower::Stack read_stack(ObjectReader section) {
   for (const auto& [key, member] : words::kStackSwitches) stack.*member = section.boolean(std::string(key), stack.*member);
   stack.attention_generation = small(section.integer("attention_generation", {0, 3}, stack.attention_generation));
   stack.product_time = section.number("product_time", 0.1, 10.0, stack.product_time);
+  stack.float8_cast_bytes = section.number("float8_cast_bytes", 0.0, 100.0, stack.float8_cast_bytes);
+  stack.host_time = section.number("host_time", 0.1, 10.0, stack.host_time);
   section.finish();
   return stack;
 }

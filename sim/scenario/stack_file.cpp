@@ -58,6 +58,7 @@ StackFile stack_from_text(const std::string& text, const std::string& file) {
   stack.description = root.text("description", "a text");
   stack.reports_reserved_memory = root.boolean("reports_reserved_memory", false);
   stack.selective_recompute_share = root.number("selective_recompute_share", 0.0, 1.0, 0.0);
+  stack.micro_batches_are_stages = root.boolean("micro_batches_are_stages", false);
   const json& frameworks = root.require("frameworks", "a list of beginnings of the records' field framework");
   if (!frameworks.is_array()) root.fail("frameworks", describe(frameworks), "a list of texts");
   for (const json& item : frameworks) {

@@ -19,6 +19,7 @@ struct StackFile {
   /// "Selective" recomputation of this framework runs this share of the layers again (a mean of no and full recomputation);
   /// 0: it is Megatron-LM's, the attention core.
   double selective_recompute_share = 0.0;
+  bool micro_batches_are_stages = false;  // a pipeline's batch is split into as many micro-batches as there are stages, unless told otherwise
   std::vector<std::string> frameworks;  // how records name it: beginnings of their field `framework`
   std::vector<Statement> statements;
 };

@@ -73,6 +73,8 @@ json of(const lower::Training& t) {
   j["stack"]["first_bucket"] = exact_text(t.stack.first_bucket);
   j["stack"]["attention_generation"] = t.stack.attention_generation;
   j["stack"]["product_time"] = t.stack.product_time;
+  j["stack"]["host_time"] = t.stack.host_time;
+  j["stack"]["float8_cast_bytes"] = t.stack.float8_cast_bytes;
   for (const auto& [key, member] : words::kStackSwitches) j["stack"][std::string(key)] = t.stack.*member;
   return j;
 }

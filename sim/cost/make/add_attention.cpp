@@ -73,6 +73,8 @@ void add_attention(Profile& p, const GpuFacts& facts, const std::string& truth_d
   const auto rows = read_attention(truth_dir + "/published/kernels.json.gz", facts.attention_gpu, facts.attention_kernel);
   const Datasheet measured_on = datasheet(facts.hopper ? "h100" : "a100-80gb");
   AttentionTable table = attention_grid(measured_on, rows, 0.75);
+  const double slower = measured_on.peak.at(graph::DType::bfloat16).value / p.gpu.peak.at(graph::DType::bfloat16).value;
+  for (std::int64_t& ns : table.time_ns) ns = std::llround(static_cast<double>(ns) * slower);
   table.source = "attention-table";
   const std::vector<double> errors = attention_errors(p, table);
   table.held_out = {.rows = static_cast<int>(errors.size()), .median = median(errors), .p90 = quantile(errors, 0.9)};

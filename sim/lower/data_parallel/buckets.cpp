@@ -56,6 +56,12 @@ SideKernels accumulate_gradients(double elements, int tensors, graph::DType raw,
           .launches = tensors, .operators = tensors};
 }
 
+SideKernels widen_gradients(double elements, int tensors, graph::DType raw, graph::DType kept) {
+  const double each = elements / tensors;
+  return {.name = "widen gradients", .work = graph::MemoryBound{.kind = graph::MemoryKind::copy, .read = Bytes(each * graph::size_of(raw)), .written = Bytes(each * graph::size_of(kept)), .flops = {}},
+          .launches = tensors, .operators = tensors};
+}
+
 std::vector<Action> reduce_bucket(const Bucket& bucket, const BucketReduction& reduction, Token produces) {
   std::vector<Action> actions;
   const Bytes bytes(bucket.elements * graph::size_of(reduction.dtype));

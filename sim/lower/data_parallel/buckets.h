@@ -33,6 +33,8 @@ struct BucketReduction {
   bool experts_alone = false;             // each expert is held by one rank only: its gradients are complete as they are
 };
 
+/// A copy of each gradient in the type of its sum, made for the addition (`hp.add_(lp.to(float32))`).
+[[nodiscard]] SideKernels widen_gradients(double elements, int tensors, graph::DType raw, graph::DType kept);
 /// Kernels that add `tensors` raw gradients of `elements` in all to the kept ones, one launch each, as autograd's
 /// AccumulateGrad does.
 [[nodiscard]] SideKernels accumulate_gradients(double elements, int tensors, graph::DType raw, graph::DType kept);

@@ -43,6 +43,7 @@ class State {
   [[nodiscard]] bool sharded_optimizer() const { return in_.plan.sharding != plan::Sharding::ddp; }
   [[nodiscard]] int dense_shards() const;
   [[nodiscard]] bool adds(std::size_t variant) const { return !stack().accumulate_in_matmul && ((variant & kFirstMicroBatch) == 0 || types_.main_gradient); }
+  [[nodiscard]] bool keeps_raw() const { return stack().keeps_raw_gradients && types_.main_gradient; }
   [[nodiscard]] double kept_elements() const;
   /// DDP's buckets hold copies: gradients live beside them.
   [[nodiscard]] bool bucket_copies() const {
@@ -121,9 +122,11 @@ void State::plain_accumulation(std::size_t chunk, std::size_t variant, ChunkActi
     if (fresh && (variant & kFirstMicroBatch) != 0) {
       after.push_back(new_gradients(elements));
     } else {
-      after.push_back(MemoryChange{.memory_class = MemoryClass::gradients, .delta = Bytes(elements * graph::size_of(types_.raw_gradient)), .transient = true, .label = "gradients of this micro-batch"});
+      const graph::DType made = keeps_raw() ? types_.gradient : types_.raw_gradient;  // what was kept is counted; its widened copy is not
+      after.push_back(MemoryChange{.memory_class = MemoryClass::gradients, .delta = Bytes(elements * graph::size_of(made)), .transient = true, .label = "gradients of this micro-batch"});
     }
-    if (adds(variant)) after.push_back(accumulate_gradients(elements, tensors, types_.raw_gradient, types_.gradient));
+    if (keeps_raw()) after.push_back(widen_gradients(elements, tensors, types_.raw_gradient, types_.gradient));
+    if (adds(variant)) after.push_back(accumulate_gradients(elements, tensors, keeps_raw() ? types_.gradient : types_.raw_gradient, types_.gradient));
   }
 }
 
@@ -256,6 +259,7 @@ void State::persist() {
   if (!sharded && (types_.main_gradient || data_ranks(in_.plan) > 1)) {
     const bool divided = in_.plan.sharding == plan::Sharding::zero2;
     add(MemoryClass::gradients, (divided ? kept : all) * graph::size_of(types_.gradient), bucket_copies() ? "buckets of DDP" : "gradients");
+    if (keeps_raw()) add(MemoryClass::gradients, all * graph::size_of(types_.raw_gradient), "gradients of the last micro-batch");
   }
 }
 

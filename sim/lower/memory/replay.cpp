@@ -89,7 +89,7 @@ Memory Replay::finish(const RuntimeMemory& runtime) && {
   }
   memory_.peak = Bytes(peak_) - memory_.graph_pool;
   const Bytes outside = runtime.communication + runtime.context;
-  memory_.reserved = (memory_.peak + memory_.graph_pool) * (1.0 + runtime.fragmentation) + outside;
+  memory_.reserved = reserved_of(memory_.peak + memory_.graph_pool, runtime);
   memory_.at_peak.by_class[static_cast<std::size_t>(MemoryClass::runtime)] += outside;
   std::map<std::string, double> live;
   for (const auto& [label, bytes] : kept_) live[label] += bytes;
@@ -102,6 +102,12 @@ Memory Replay::finish(const RuntimeMemory& runtime) && {
 }
 
 }  // namespace
+
+Bytes reserved_of(Bytes allocated, const RuntimeMemory& runtime) {
+  const Bytes needed = allocated + runtime.communication + runtime.context, grown = needed + allocated * runtime.fragmentation;
+  if (runtime.capacity.value() <= 0.0) return grown;
+  return std::min(grown, std::max(needed, runtime.capacity));
+}
 
 Memory replay_memory(const Stage& stage, const RuntimeMemory& runtime) {
   const Skeleton& skeleton = stage.skeleton;

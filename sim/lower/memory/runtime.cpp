@@ -25,6 +25,7 @@ RuntimeMemory runtime_memory(const cluster::Gpu& gpu, int communicators, compile
   // (c10/cuda/CUDACachingAllocator.cpp: kSmallBuffer, kLargeBuffer, kRoundLarge), so that what forward and backward free is reused
   // incompletely; 4 to 33 % between allocated and reserved peaks in most runs of the validation data set.
   runtime.fragmentation = 0.1;
+  runtime.capacity = gpu.memory;
   runtime.graph_pool = execution == compile::Execution::cuda_graph;
   return runtime;
 }

@@ -24,7 +24,16 @@ graph::Work in_float8(graph::Work work) {
   return work;
 }
 
-std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::Execution execution, const TaskCosts& costs, bool float8) {
+/// Bringing the operands of an 8-bit linear product into their type: forward its input, backward the gradient of its output, whose
+/// second layout serves the weight gradient too.
+Seconds cast_time(const graph::Work& work, const TaskCosts& costs, double cast_bytes) {
+  const auto* product = std::get_if<graph::Matmul>(&work);
+  if (product == nullptr || product->dtype != graph::DType::float8_e4m3fn || product->a_transposed || cast_bytes <= 0.0) return {};
+  const double elements = static_cast<double>(product->m) * static_cast<double>(product->k);
+  return costs.kernel(graph::MemoryBound{.kind = graph::MemoryKind::copy, .read = Bytes(elements * cast_bytes / 2.0), .written = Bytes(elements * cast_bytes / 2.0), .flops = {}}).time;
+}
+
+std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::Execution execution, const TaskCosts& costs, const Stack& stack, bool float8) {
   const bool has_flow = std::any_of(kernels.begin(), kernels.end(), [](const compile::Kernel& k) { return !k.inputs.empty(); });
   std::vector<Launch> launches;
   launches.reserve(kernels.size());
@@ -34,8 +43,11 @@ std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::
     if (kernel.is_communication) {
       launch.reader = first_reader(kernels, i, has_flow);
     } else {
-      launch.estimate = costs.kernel(float8 ? in_float8(kernel.work) : kernel.work);
+      const graph::Work work = float8 ? in_float8(kernel.work) : kernel.work;
+      launch.estimate = costs.kernel(work);
+      launch.estimate.time += cast_time(work, costs, stack.float8_cast_bytes);
       launch.cost = launch_kernel(kernel, launch.estimate.time, execution, execution == compile::Execution::eager ? costs.eager : costs.launch);
+      if (stack.launch_blocking && execution != compile::Execution::cuda_graph) launch.cost = blocking(launch.cost);
     }
     launches.push_back(launch);
   }
@@ -84,13 +96,13 @@ compile::Execution execution_of(SegmentRole role, compile::Execution execution, 
   return compile_layers_only && role != SegmentRole::layer ? compile::Execution::eager : execution;
 }
 
-std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, bool compile_layers_only, const TaskCosts& costs,
-                                            bool float8_linear, bool split_backward) {
+std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, const Stack& stack, const TaskCosts& costs, bool split_backward) {
   std::vector<SegmentLaunches> priced;
   for (const ModelSegment& segment : model.segments) {
-    const compile::Execution mode = execution_of(segment.role, execution, compile_layers_only);
-    const bool float8 = float8_linear && segment.role == SegmentRole::layer;
-    priced.push_back({.segment = &segment, .forward = price(segment.forward, mode, costs, float8), .recompute = price(segment.recompute, mode, costs, float8), .backward = price(segment.backward, mode, costs, float8), .input_gradients = {}, .weight_gradients = {}});
+    const compile::Execution mode = execution_of(segment.role, execution, stack.compile_layers_only);
+    const bool float8 = stack.float8_linear && segment.role == SegmentRole::layer;
+    const auto list = [&](const std::vector<compile::Kernel>& kernels) { return price(kernels, mode, costs, stack, float8); };
+    priced.push_back({.segment = &segment, .forward = list(segment.forward), .recompute = list(segment.recompute), .backward = list(segment.backward), .input_gradients = {}, .weight_gradients = {}});
     if (!split_backward) continue;
     SegmentLaunches& made = priced.back();
     made.input_gradients = part_of(made.backward, segment.backward, segment.weight_only, false);

@@ -6,6 +6,7 @@
 #include "sim/lower/program/run_cost.h"
 #include "sim/lower/program/task_costs.h"
 #include "sim/lower/segments.h"
+#include "sim/lower/stack.h"
 
 namespace sgsim::lower {
 
@@ -33,10 +34,11 @@ struct SegmentLaunches {
 /// How a segment is executed: as the model, or eagerly where only the layers are compiled.
 [[nodiscard]] compile::Execution execution_of(SegmentRole role, compile::Execution execution, bool compile_layers_only);
 
-/// Prices every segment of `model`, which must outlive the result. `float8_linear`: Stack::float8_linear.
+/// Prices every segment of `model`, which must outlive the result. Of the stack: compile_layers_only, float8_linear,
+/// float8_cast_bytes (the casts stand in their product's time), launch_blocking.
 /// `split_backward`: fills input_gradients and weight_gradients too.
-[[nodiscard]] std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, bool compile_layers_only, const TaskCosts& costs,
-                                                         bool float8_linear = false, bool split_backward = false);
+[[nodiscard]] std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, const Stack& stack, const TaskCosts& costs,
+                                                         bool split_backward = false);
 
 /// Device time of a list, communication excluded.
 [[nodiscard]] Seconds device_time(const std::vector<Launch>& launches);

@@ -176,7 +176,8 @@ RunCost PieceWriter::collective_issue() {
   if (captured()) return with_graph_launch({});
   graph_pending_ = true;
   const Seconds host = costs_.launch.host_per_collective;
-  return {.device = Seconds(), .issue_to_end = host + costs_.launch.launch_latency, .host = host};
+  const RunCost issue{.device = Seconds(), .issue_to_end = host + costs_.launch.launch_latency, .host = host};
+  return stack_.launch_blocking ? blocking(issue) : issue;
 }
 
 Token PieceWriter::collective(const Launch& launch) {
@@ -227,7 +228,8 @@ void PieceWriter::operator()(const SideKernels& action) {
     cost = repeat({.device = device, .issue_to_end = device, .host = Seconds()}, action.launches);
   } else {
     const Seconds host = costs_.eager.host_per_kernel + costs_.eager.host_per_operator * (static_cast<double>(action.operators) / action.launches);
-    cost = repeat(kernel_run(estimate.time, host, costs_.eager.launch_latency, costs_.eager.device_gap), action.launches);
+    const RunCost one = kernel_run(estimate.time, host, costs_.eager.launch_latency, costs_.eager.device_gap);
+    cost = repeat(stack_.launch_blocking ? blocking(one) : one, action.launches);
   }
   const bool in_pass = run_.open() && run_.phase == action.phase && action.phase != graph::Phase::optimizer;
   if (joins) return extend(action.phase, in_pass ? run_.last : text, cost, first, count);

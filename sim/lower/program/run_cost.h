@@ -25,6 +25,9 @@ struct RunCost {
   return {.device = gap + time, .issue_to_end = host + latency + time, .host = host};
 }
 
+/// The same launch when the host waits for its end (CUDA_LAUNCH_BLOCKING): device and host go on together.
+[[nodiscard]] inline RunCost blocking(const RunCost& one) { return {.device = one.issue_to_end, .issue_to_end = one.issue_to_end, .host = one.issue_to_end}; }
+
 /// `count` equal kernels in a row: closed form of repeated then().
 [[nodiscard]] inline RunCost repeat(const RunCost& one, int count) {
   if (count <= 0) return {};

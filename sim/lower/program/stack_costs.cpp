@@ -25,6 +25,12 @@ double attention_slowdown(int generation, int of_profile, graph::Pass pass) {
 }
 
 TaskCosts with_stack(TaskCosts costs, const cost::Profile& profile, const Stack& stack) {
+  for (cost::LaunchModel* launch : {&costs.launch, &costs.eager}) {
+    for (Seconds* host : {&launch->host_per_operator, &launch->host_per_kernel, &launch->host_per_collective, &launch->host_per_graph, &launch->host_per_step,
+                          &launch->host_backward_extra}) {
+      *host = *host * stack.host_time;
+    }
+  }
   if (stack.attention_generation == 0 && stack.product_time == 1.0) return costs;
   // Newer kernels than a GPU has do not run on it: at least as slow as the profile's.
   const int of_profile = generation_of(profile), generation = std::min(stack.attention_generation, of_profile);

@@ -14,7 +14,7 @@ namespace sgsim::lower {
 [[nodiscard]] double attention_slowdown(int generation, int of_profile, graph::Pass pass);
 
 /// Costs as a software stack has them: Stack::attention_generation against the profile's factor "attention.generation" (none:
-/// 3 on GPUs with 8-bit matrix units, else 2), and Stack::product_time.
+/// 3 on GPUs with 8-bit matrix units, else 2), Stack::product_time and Stack::host_time.
 [[nodiscard]] TaskCosts with_stack(TaskCosts costs, const cost::Profile& profile, const Stack& stack);
 
 /// Matrix products of float32 without TF32: at least as long as the datasheet's float32 vector rate takes. No profile has

@@ -87,6 +87,7 @@ std::uint32_t StageBuilder::pass_piece(const PassStep& pass, std::size_t variant
   }
   PieceWriter out = writer();
   const ChunkBoundary& boundary = boundaries_[v];
+  if (pass.forward && in_.training.stack.forward_host_sync) out.act(HostWork{.name = "wait for the last pass", .host = {}, .after_compute = true});
   const bool sends = pass.gradients != Gradients::weights;
   if (sends) take(out, pass.forward ? boundary.before_forward : boundary.before_backward);
   writer_of(pass)(out, chunks_[v], in_.segments, actions);

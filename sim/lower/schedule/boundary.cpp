@@ -1,5 +1,7 @@
 #include "sim/lower/schedule/boundary.h"
 
+#include <utility>
+
 #include "sim/core/error.h"
 
 namespace sgsim::lower {
@@ -15,19 +17,24 @@ constexpr Way kForwardOut{Slot::forward_out, TaskKind::send, "send activation"};
 constexpr Way kBackwardIn{Slot::backward_in, TaskKind::receive, "receive gradient"};
 constexpr Way kBackwardOut{Slot::backward_out, TaskKind::send, "send gradient"};
 
+Action wait_for_exchange(std::vector<Token> waits) {
+  return HostWork{.name = "wait for the exchange", .host = {}, .after_compute = true, .waits = std::move(waits)};
+}
+
 class Exchange {
  public:
   Exchange(const plan::Plan& plan, const Stack& stack, const std::function<Token()>& new_token)
-      : pieces_(stack.scatter_gather_boundary && plan.tp > 1 && !plan.sequence_parallel ? plan.tp : 1), host_sync_(stack.pipeline_host_sync), new_token_(new_token) {}
+      : pieces_(stack.scatter_gather_boundary && plan.tp > 1 && !plan.sequence_parallel ? plan.tp : 1), new_token_(new_token) {}
 
-  std::vector<Action> receive(const Way& way, Bytes boundary) const {
+  /// `host_waits`: the host goes on only when the exchange is done.
+  std::vector<Action> receive(const Way& way, Bytes boundary, bool host_waits) const {
     const Token arrived = new_token_();
     std::vector<Action> actions{message(way, boundary, arrived)};
     if (pieces_ > 1) {
       actions.push_back(Communicate{.slot = Slot::tensor, .op = graph::CollectiveOp::all_gather, .payload = boundary, .name = "all_gather boundary", .stream = "tp",
                                     .after_compute = false, .waits = {arrived}, .produces = arrived});
     }
-    if (host_sync_) actions.push_back(HostWork{.name = "wait for the exchange", .host = {}, .after_compute = true, .waits = {arrived}});
+    if (host_waits) actions.push_back(wait_for_exchange({arrived}));
     actions.push_back(Wait{arrived});
     return actions;
   }
@@ -42,7 +49,6 @@ class Exchange {
   }
 
   int pieces_;
-  bool host_sync_;
   const std::function<Token()>& new_token_;
 };
 
@@ -60,23 +66,26 @@ ChunkBoundary chunk_boundary(const SegmentedModel& model, const std::vector<std:
   const Exchange exchange(plan, stack, new_token);
   ChunkBoundary boundary;
   if (pp == 1) return boundary;
+  // Megatron-LM's interleaved schedule runs a forward and a backward pass and then sends and receives for both at once
+  // (schedules.py, send_forward_backward_recv_forward_backward): its exchange stands before the forward pass.
+  const bool interleaved = plan.schedule == plan::Schedule::interleaved;
+  const bool host_sync = stack.pipeline_host_sync;
   if (chunk.index > 0) {
-    boundary.before_forward = exchange.receive(kForwardIn, boundary_after(chunk.index - 1));
+    boundary.before_forward = exchange.receive(kForwardIn, boundary_after(chunk.index - 1), host_sync);
     boundary.after_backward = exchange.send(kBackwardOut, boundary_after(chunk.index - 1), sent.backward);
   }
   if (chunk.index + 1 < chunks) {
     boundary.after_forward = exchange.send(kForwardOut, boundary_after(chunk.index), sent.forward);
-    boundary.before_backward = exchange.receive(kBackwardIn, boundary_after(chunk.index));
+    boundary.before_backward = exchange.receive(kBackwardIn, boundary_after(chunk.index), host_sync && !interleaved);
   }
-  const bool waits = plan.schedule == plan::Schedule::one_f_one_b ? stack.pipeline_waits_for_sends
-                                                                   : plan.schedule == plan::Schedule::interleaved && stack.interleaved_waits_for_sends;
-  if (waits) {
-    // After the receive has been posted: sender and receiver of two opposite messages would wait for each other otherwise.
-    for (auto* actions : {&boundary.before_forward, &boundary.before_backward}) {
-      actions->push_back(Wait{sent.forward});
-      actions->push_back(Wait{sent.backward});
-    }
-  }
+  const bool waits = plan.schedule == plan::Schedule::one_f_one_b ? stack.pipeline_waits_for_sends : interleaved && stack.interleaved_waits_for_sends;
+  // After the receive has been posted: sender and receiver of two opposite messages would wait for each other otherwise.
+  const auto wait_for_sends = [&](std::vector<Action>& actions) {
+    actions.push_back(Wait{sent.forward});
+    actions.push_back(Wait{sent.backward});
+  };
+  if (waits) wait_for_sends(boundary.before_forward);
+  if (waits && !interleaved) wait_for_sends(boundary.before_backward);
   return boundary;
 }
 

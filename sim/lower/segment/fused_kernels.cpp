@@ -7,6 +7,7 @@
 
 #include "sim/compile/passes.h"
 #include "sim/graph/dtype.h"
+#include "sim/lower/segment/fused_softmax.h"
 
 namespace sgsim::lower::segment {
 namespace {
@@ -16,11 +17,11 @@ using graph::MemoryBound;
 using graph::MemoryKind;
 using graph::ValueRef;
 
-/// Producer and consumer that a hand-written kernel joins, by their operators. Megatron-LM fused_kernels/
-/// (scaled_upper_triang_masked_softmax), model/fused_bias_dropout.py and fused_bias_swiglu.py; apex FusedScaleMaskSoftmax.
+/// Producer and consumer that a hand-written kernel joins, by their operators. Megatron-LM model/fused_bias_dropout.py and
+/// fused_bias_swiglu.py; scale, mask and softmax: fused_softmax.h.
 constexpr std::pair<std::string_view, std::string_view> kJoined[] = {
     {"mul", "masked_fill"}, {"mul", "_softmax"}, {"masked_fill", "_softmax"}, {"_to_copy", "_softmax"}, {"_softmax", "_to_copy"},
-    {"_softmax_backward_data", "masked_fill"}, {"_softmax_backward_data", "mul"}, {"masked_fill", "mul"},
+    {"_softmax_backward_data", "masked_fill"}, {"_softmax_backward_data", "mul"}, {"masked_fill", "mul"}, {"masked_fill", "masked_fill"},
     {"native_dropout", "add"}, {"silu", "mul"}, {"silu_backward", "mul"}, {"mul", "silu_backward"}};
 
 bool is_rotary(std::string_view name) { return name == "mul" || name == "neg" || name == "cat" || name == "add" || name == "slice_backward"; }
@@ -63,6 +64,8 @@ class Joiner {
 
   [[nodiscard]] bool wanted(const Kernel& producer, const Kernel& consumer) const {
     const std::pair<std::string_view, std::string_view> names{producer.name, consumer.name};
+    if (producer.nodes == consumer.nodes) return producer.name == "masked_fill";  // a copy, then the fill
+    if (is_softmax_chain(producer.name, consumer.name) && !has_fused_softmax(scores_of(compiled_.graph, producer))) return false;
     if (std::find(std::begin(kJoined), std::end(kJoined), names) != std::end(kJoined)) return true;
     if (producer.module != consumer.module || !producer.module.valid()) return false;
     const std::string& type = compiled_.graph.module_types[producer.module.value];
@@ -88,6 +91,12 @@ class Joiner {
     Kernel& b = kernels_[into];
     auto& work = std::get<MemoryBound>(b.work);
     const auto& before = std::get<MemoryBound>(a.work);
+    if (a.nodes == b.nodes) {  // one operator's kernels: in place
+      work.read += before.read;
+      work.written = std::max(work.written, before.written);
+      take_over(from, into);
+      return;
+    }
     Bytes passed;  // from one to the other
     for (ValueRef v : a.saved) {
       const auto read = std::find(b.reads.begin(), b.reads.end(), v);
@@ -111,6 +120,13 @@ class Joiner {
     b.nodes.insert(b.nodes.end(), a.nodes.begin(), a.nodes.end());
     b.scratch += a.scratch;
     b.host_operators += std::max(0, a.host_operators - 1);
+    take_over(from, into);
+  }
+
+  /// Inputs and readers of `from` become those of `into`.
+  void take_over(std::uint32_t from, std::uint32_t into) {
+    Kernel& a = kernels_[from];
+    Kernel& b = kernels_[into];
     std::set<std::uint32_t> inputs;
     for (KernelId input : a.inputs) inputs.insert(input.value);
     for (KernelId input : b.inputs) {
@@ -167,6 +183,7 @@ class Joiner {
 compile::CompiledGraph compile_fused_kernels(const graph::OperatorGraph& graph, const std::vector<bool>& recomputed, Diagnostics& diagnostics) {
   compile::CompiledGraph compiled = compile::compile(graph, compile::Execution::eager, diagnostics);
   Joiner(compiled, recomputed).run();
+  price_softmax(compiled);
   return compiled;
 }
 
