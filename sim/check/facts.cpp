@@ -69,9 +69,6 @@ std::optional<std::string> sharding_of(const Record& r) {
 
 std::optional<std::string> recompute_of(const Record& r) {
   if (r.recompute.empty()) return std::nullopt;
-  // vTrain's sets state the configuration of its simulator, not of the run. On one node the runs themselves recomputed nothing
-  // (docs/check.md), and its simulator recomputes nothing on the last stage (VIA-Research/vTrain src/predictor.py@f8dda84).
-  if (mentions(r.recompute, "use_checkpoint") && r.gpus && *r.gpus <= r.gpus_per_node.value_or(8)) return "none";
   if (mentions(r.recompute, "full")) return "full";
   if (mentions(r.recompute, "selective")) return "selective";
   if (any_of(r.recompute, {"none", "false"})) return "none";
