@@ -91,6 +91,7 @@ class Joiner {
     Kernel& b = kernels_[into];
     auto& work = std::get<MemoryBound>(b.work);
     const auto& before = std::get<MemoryBound>(a.work);
+    work.flops = {};  // written by hand to read vectors: what ATen's kernels spend on each element is not theirs
     if (a.nodes == b.nodes) {  // one operator's kernels: in place
       work.read += before.read;
       work.written = std::max(work.written, before.written);
@@ -111,7 +112,6 @@ class Joiner {
     } else {
       work.written += before.written;
     }
-    work.flops += before.flops;
     if (before.kind == MemoryKind::softmax || before.kind == MemoryKind::norm) work.kind = before.kind;
     for (ValueRef v : a.reads) {
       if (std::find(b.reads.begin(), b.reads.end(), v) == b.reads.end()) b.reads.push_back(v);
@@ -183,6 +183,10 @@ class Joiner {
 compile::CompiledGraph compile_fused_kernels(const graph::OperatorGraph& graph, const std::vector<bool>& recomputed, Diagnostics& diagnostics) {
   compile::CompiledGraph compiled = compile::compile(graph, compile::Execution::eager, diagnostics);
   Joiner(compiled, recomputed).run();
+  for (Kernel& kernel : compiled.kernels) {  // norms by apex and TransformerEngine, bound by their bytes
+    auto* work = kernel.is_communication ? nullptr : std::get_if<MemoryBound>(&kernel.work);
+    if (work != nullptr && work->kind == MemoryKind::norm) work->flops = {};
+  }
   price_softmax(compiled);
   return compiled;
 }
