@@ -31,12 +31,15 @@ std::vector<PassStep> one_forward_one_backward(int stages, int micro_batches, in
   return order;
 }
 
+/// Whose an operation is, by its label: a layer's, another module's (embedding, head), or nobody's.
+enum class Label : std::uint8_t { none, layer, end };
+
 /// A captured rank of one stage, cut into passes.
 struct Stage {
   std::uint32_t rank = 0;
   StagePasses passes;
-  std::vector<bool> layered;   // by device operation
-  bool has_labels = false;
+  std::vector<Label> labels;   // by device operation
+  bool has_labels = false, names_ends = false;
   Timing timing;
   std::vector<OpClass> classes;
 };
@@ -97,12 +100,12 @@ class PipelineBuilder {
       const auto op = trace::collective_op(rank.collectives[c].kind);
       pairs[c] = op && *op == graph::CollectiveOp::send_receive;
     }
-    Stage stage{.rank = r, .passes = find_passes(run_, rank, d_[r], pairs, request_.captured.micro_batches), .layered = {}, .timing = {}, .classes = classes_of(rank)};
+    Stage stage{.rank = r, .passes = find_passes(run_, rank, d_[r], pairs, request_.captured.micro_batches), .labels = {}, .timing = {}, .classes = classes_of(rank)};
     stage.timing = measure_timing(rank, d_[r], stage.classes);
     if (rank.calls.empty()) {  // no host in the file: nothing is held back by it
       for (auto& [c, latency] : stage.timing.latency) latency = 0;
     }
-    stage.layered.assign(rank.device_ops.size(), false);
+    stage.labels.assign(rank.device_ops.size(), Label::none);
     for (const auto* list : {&stage.passes.forward, &stage.passes.backward}) {
       for (const Pass& pass : *list) label(rank, pass, stage);
     }
@@ -112,12 +115,14 @@ class PipelineBuilder {
 
   // A communication belongs where the kernel before it does.
   void label(const trace::RankTrace& rank, const Pass& pass, Stage& stage) const {
-    bool before = false;
+    Label before = Label::none;
     for (const std::uint32_t i : pass.ops) {
       const trace::DeviceOp& op = rank.device_ops[i];
-      if (op.collective == kNone) before = names_layer(run_.strings.at(op.layer));
-      stage.layered[i] = before;
-      stage.has_labels = stage.has_labels || before;
+      const std::string& text = run_.strings.at(op.layer);
+      if (op.collective == kNone) before = text.empty() ? Label::none : names_layer(text) ? Label::layer : Label::end;
+      stage.labels[i] = before;
+      stage.has_labels = stage.has_labels || before == Label::layer;
+      stage.names_ends = stage.names_ends || before == Label::end;
     }
   }
 
@@ -176,14 +181,16 @@ class PipelineBuilder {
     if (!stage.has_labels || !of_layers) return result;
     std::size_t first = pass.ops.size(), last = 0;
     for (std::size_t i = 0; i < pass.ops.size(); ++i) {
-      if (!stage.layered[pass.ops[i]]) continue;
+      if (stage.labels[pass.ops[i]] != Label::layer) continue;
       first = std::min(first, i);
       last = i;
     }
     for (std::size_t i = 0; i < pass.ops.size(); ++i) {
       const bool before = i < first, after = i > last;
       const bool embedding = pass.forward ? before : after, head = pass.forward ? after : before;
-      result[i] = stage.layered[pass.ops[i]] ? share.layers : (embedding && !share.embedding) || (head && !share.head) ? 0.0 : 1.0;
+      // What has no label between layers is theirs (residual sums, casts), and everywhere where embedding and head have labels (gradient accumulation).
+      const bool of_layers_too = (!before && !after) || (stage.names_ends && stage.labels[pass.ops[i]] == Label::none);
+      result[i] = of_layers_too ? share.layers : (embedding && !share.embedding) || (head && !share.head) ? 0.0 : 1.0;
     }
     return result;
   }

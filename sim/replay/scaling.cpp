@@ -84,7 +84,13 @@ std::array<double, trace::kKernelKinds> Scaling::kernel_factors(Diagnostics& rep
   factors.fill(1.0);
   const auto factor = [&](KernelKind k) -> double& { return factors[static_cast<std::size_t>(k)]; };
   const double tensor = static_cast<double>(request_.captured.tp) / request_.wanted.tp;
-  if (tensor != 1.0) {
+  if (tensor != 1.0 && sequence_is_divided()) {
+    for (std::size_t k = 0; k < trace::kKernelKinds; ++k) {
+      const auto kind = static_cast<KernelKind>(k);
+      if (kind != KernelKind::communication && kind != KernelKind::copy && kind != KernelKind::set) factors[k] *= tensor;
+    }
+    report.add("import.rescale.kernels_by_tensor_size", Severity::warning, fmt::format("all kernels x {:.3g}, at the efficiency of the captured shapes: tensor groups gather and scatter, so the sequence is divided between products", tensor));
+  } else if (tensor != 1.0) {
     for (const KernelKind k : {KernelKind::matmul, KernelKind::attention, KernelKind::optimizer}) factor(k) *= tensor;
     report.add("import.rescale.kernels_by_tensor_size", Severity::warning, fmt::format("matrix products, attention and optimizer x {:.3g}, at the efficiency of the captured shapes", tensor));
   }
@@ -99,6 +105,15 @@ std::array<double, trace::kKernelKinds> Scaling::kernel_factors(Diagnostics& rep
   }
   report.add("import.rescale.kernels_by_datasheet", Severity::warning, fmt::format("{} to {}: arithmetic x {:.3g} (bfloat16 peak), memory x {:.3g}", from.name, to.name, compute, memory));
   return factors;
+}
+
+// Sequence parallelism: tensor groups gather before products and scatter after them, where they would reduce.
+bool Scaling::sequence_is_divided() const {
+  const auto& collectives = run_.ranks.front().collectives;
+  return std::any_of(collectives.begin(), collectives.end(), [&](const trace::Collective& c) {
+    const bool divides = c.kind == trace::CommKind::reduce_scatter || c.kind == trace::CommKind::all_gather;
+    return divides && c.device_op != trace::kNone && role_of(c) == Role::tensor;
+  });
 }
 
 // Without a description: by size; dp and tp of the same size cannot be told apart, unless one of them is all there is.

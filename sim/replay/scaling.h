@@ -33,6 +33,7 @@ class Scaling {
   [[nodiscard]] Nanoseconds message(const std::optional<Message>& captured, int stage, Bytes& bytes, Diagnostics& report) const;
 
  private:
+  [[nodiscard]] bool sequence_is_divided() const;
   [[noreturn]] void refuse(std::string found, std::string expected, std::string hint) const;
   [[nodiscard]] double model_time(const Machine& machine, const Sizes& sizes, Role role, graph::CollectiveOp op, Bytes bytes, Diagnostics& report) const;
   [[nodiscard]] double pair_time(const Machine& machine, const Sizes& sizes, int stage, Bytes bytes, Diagnostics& report) const;

@@ -32,6 +32,9 @@ constexpr Word kWords[] = {
 }  // namespace
 
 KernelKind kernel_kind(std::string_view name) {
+  for (const char* product : {"mm", "bmm", "addmm", "baddbmm", "_scaled_mm"}) {  // as timelines of sgsim name them
+    if (name == product) return KernelKind::matmul;
+  }
   std::string text(name.substr(0, 400));
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (const Word& word : kWords) {

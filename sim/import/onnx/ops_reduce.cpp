@@ -6,6 +6,7 @@ namespace {
 void reduce(Converter& c, const Node& node) {
   ValueRef x = c.required(node, 0);
   std::optional<Dims> axes = c.integers(node, std::size_t{1});
+  if (!axes && node.inputs.size() > 1 && !node.inputs[1].empty()) c.fail(node, "axes that are computed from data", "constant axes");
   if (!axes) axes = c.integers(node, "axes");
   if ((!axes || axes->empty()) && c.integer(node, "noop_with_empty_axes", 0) != 0) {
     c.set(node, 0, x);
