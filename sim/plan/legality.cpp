@@ -47,7 +47,7 @@ void check_sizes(const Plan& p, Rules& rules) {
       {"dp", p.dp}, {"tp", p.tp}, {"pp", p.pp}, {"cp", p.cp}, {"ep", p.ep}, {"virtual_stages", p.virtual_stages},
       {"micro_batch", p.micro_batch}, {"global_batch", p.global_batch}};
   for (const auto& [name, value] : sizes) {
-    rules.require(value >= 1, "size_positive", [&] { return fmt::format("plan.{} is {}; expected at least 1", name, value); });
+    rules.require(value >= 1, "size_positive", [&, name = name, value = value] { return fmt::format("plan.{} is {}; expected at least 1", name, value); });
   }
 }
 

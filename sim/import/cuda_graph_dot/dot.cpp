@@ -1,5 +1,6 @@
 #include "sim/import/cuda_graph_dot/dot.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include <fmt/format.h>

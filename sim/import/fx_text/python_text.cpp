@@ -209,7 +209,7 @@ class Parser {
       skip_space();
       if (!key.empty() && at_ < text_.size() && text_[at_] == '=' && !text_.substr(at_).starts_with("==")) {
         ++at_;
-        result.kwargs.emplace_back(std::move(key), expression(depth + 1));
+        result.kwargs.push_back({.first = std::move(key), .second = expression(depth + 1)});
       } else {
         at_ = begin;
         result.args.push_back(expression(depth + 1));

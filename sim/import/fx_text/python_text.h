@@ -11,6 +11,7 @@
 namespace sgsim::import::fx_text {
 
 struct Expression;
+struct Keyword;
 /// A name with dots ("torch.float32", "add_1").
 struct Name {
   std::string name;
@@ -18,7 +19,7 @@ struct Name {
 struct Call {
   std::string callee;
   std::vector<Expression> args;
-  std::vector<std::pair<std::string, Expression>> kwargs;
+  std::vector<Keyword> kwargs;
 };
 /// value[index]
 struct Item {
@@ -28,6 +29,11 @@ struct Item {
 struct None {};
 struct Expression {
   std::variant<None, Name, Call, Item, std::int64_t, double, bool, std::string, std::vector<Expression>> value;
+};
+/// One keyword argument.
+struct Keyword {
+  std::string first;
+  Expression second;
 };
 
 /// "name: "annotation" = expression"; a `return` has an empty name.
