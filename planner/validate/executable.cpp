@@ -178,6 +178,7 @@ std::variant<Prepared, std::vector<plan::Violation>> prepare(const scenario::Sce
   const compile::Execution execution = s.training.execution;
   plain.launch = natively(plain.launch, *inputs.profile, execution == compile::Execution::cuda_graph, execution == compile::Execution::compiled);
   plain.eager = natively(plain.eager, *inputs.profile, false, false);
+  plain.power.reset();  // at_power_limit.h takes the whole step, transfers included, where lowering takes one micro-batch; not both
   const lower::TaskCosts costs = tagged(std::move(plain), prepared.works);
   const lower::ShapeOf shape_of = [&](std::span<const GpuId> members, double concurrent) { return cluster::group_shape(s.cluster, members, concurrent); };
   lower::Lowered lowered = lower::lower_segmented(model, s.plan, s.training, s.cluster, shape_of, costs);

@@ -42,7 +42,7 @@ TEST_CASE("executed steps are predicted within 5 % mean, 10 % worst") {
   }
   fmt::print("{} executed programs compared, {} passed over: lowering makes another program of their scenario now\n", compared, changed);
   REQUIRE(compared + changed >= 30);
-  if (compared == 0) return;
+  REQUIRE(compared > 0);  // all passed over: nothing was tested
   fmt::print("step time: mean error {:.1f} %, worst {:.1f} %\n", 100.0 * sum / compared, 100.0 * worst);
   CHECK(sum / compared <= 0.05);
 }
