@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What PyTorch's own kernels take on this GPU, and what they take when the GPU never rests: device times by the profiler (CUPTI).
 
-    python3 calibrate/pytorch_kernels.py --out pytorch_kernels.json            # one GPU, about a minute
+    python3 calibrate/pytorch_kernels.py --out pytorch_kernels.json            # one GPU, about three minutes
     torchrun --nproc-per-node 2 calibrate/pytorch_kernels.py --two --out two.json   # kernels beside NCCL, kept up
 
 ATen's kernels differ from plain streaming ones: mixed types, broadcast and strided operands are not read in vectors. The power sections
@@ -222,6 +222,136 @@ def power(seconds=0.5):
     return {"limit_w": meter.limit(), "idle_w": (meter.joules() - joules) / (time.perf_counter() - began), "rows": rows}
 
 
+# ---- attention, 8-bit products, reductions over images --------------------------------------------------------------------------
+
+def attention_backends():
+    """Fused attention by PyTorch's two libraries, forward and backward: flash (FlashAttention 2) and cuDNN. `heads` counts batch too."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    rows = []
+    for head_dim in (64, 128):
+        for heads, length in ((96, 512), (96, 1024), (64, 2048), (32, 4096), (16, 8192), (8, 16384), (4, 32768)):
+            for causal in (True, False):
+                q, k, v = (torch.randn(1, heads, length, head_dim, device=DEVICE, dtype=torch.bfloat16, requires_grad=True) for _ in range(3))
+                for name, backend in (("flash", SDPBackend.FLASH_ATTENTION), ("cudnn", SDPBackend.CUDNN_ATTENTION)):
+                    with sdpa_kernel(backend):
+                        out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+                        seed = torch.randn_like(out)
+                        forward = kernels(lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal), 3)
+                        backward = kernels(lambda: torch.autograd.grad(out, (q, k, v), seed, retain_graph=True), 3)
+                    rows.append({"head_dim": head_dim, "heads": heads, "length": length, "causal": causal, "library": name,
+                                 "forward_us": sum(e["us"] for e in forward), "backward_us": sum(e["us"] for e in backward), "kernels": [e["name"][:60] for e in forward + backward]})
+    return rows
+
+
+PRODUCTS = [(2048, 1536, 1536), (2048, 6144, 1536), (3072, 3072, 3072), (4096, 1792, 7168), (4096, 5120, 5120), (4096, 7168, 1792), (6144, 3584, 14336), (6144, 14336, 3584), (8192, 3072, 9216), (8192, 5120, 13824),
+            (8192, 9216, 3072), (8192, 10240, 2560), (8192, 13824, 5120), (12288, 4608, 4608), (16384, 2304, 9216), (16384, 6656, 6656), (16384, 9216, 2304), (24576, 5120, 5120)]
+
+
+def float8_products():
+    """Products with operands of 8 bits: one scale a tensor or one a row and column, with and without fast accumulation, beside bfloat16."""
+    rows = []
+    for m, n, k in PRODUCTS:
+        x, w = torch.randn(m, k, device=DEVICE, dtype=torch.bfloat16), torch.randn(n, k, device=DEVICE, dtype=torch.bfloat16)
+        x8, w8 = x.to(torch.float8_e4m3fn), w.to(torch.float8_e4m3fn)
+        one, by_row, by_column = torch.ones((), device=DEVICE), torch.ones(m, 1, device=DEVICE), torch.ones(1, n, device=DEVICE)
+        row = {"m": m, "n": n, "k": k, "bf16_us": sum(e["us"] for e in kernels(lambda: x @ w.t(), 5))}
+        for name, a, b in (("tensor", one, one), ("row", by_row, by_column)):
+            for fast in (True, False):
+                found = kernels(lambda: torch._scaled_mm(x8, w8.t(), scale_a=a, scale_b=b, out_dtype=torch.bfloat16, use_fast_accum=fast), 5)
+                row[f"{name}{'_fast' if fast else ''}_us"] = sum(e["us"] for e in found)
+                row[f"{name}{'_fast' if fast else ''}_kernel"] = found[-1]["name"][:60]
+        rows.append(row)
+    return rows
+
+
+def float8_casts():
+    """Compiled casts as dynamic scaling makes them: the largest value, the cast, the cast transposed."""
+    def tensor(x):
+        scale = 448.0 / x.abs().max().float().clamp(min=1e-12)
+        cast = (x.float() * scale).clamp(-448.0, 448.0).to(torch.float8_e4m3fn)
+        return cast, scale
+
+    def both(x):
+        cast, scale = tensor(x)
+        return cast, cast.t().contiguous(), scale
+
+    def row(x):
+        scale = 448.0 / x.abs().amax(-1, keepdim=True).float().clamp(min=1e-12)
+        return (x.float() * scale).clamp(-448.0, 448.0).to(torch.float8_e4m3fn), scale
+
+    def column(x):
+        scale = 448.0 / x.abs().amax(0, keepdim=True).float().clamp(min=1e-12)
+        return (x.float() * scale).clamp(-448.0, 448.0).to(torch.float8_e4m3fn).t().contiguous(), scale
+
+    flush = torch.zeros(256 << 20, dtype=torch.uint8, device=DEVICE)
+    rows = []
+    for name, function in (("tensor", tensor), ("tensor both layouts", both), ("row", row), ("column", column)):
+        compiled = torch.compile(function, dynamic=False)
+        for m, n in ((2048, 2048), (8192, 4096), (8192, 14336)):
+            x = torch.randn(m, n, device=DEVICE, dtype=torch.bfloat16)
+            rows.append({"cast": name, "rows": m, "columns": n, "kernels": kernels(lambda: compiled(x), 5, flush)})
+    return rows
+
+
+def images():
+    """Compiled batch norm with its activation, and max pooling, forward and backward, in channels-last bfloat16."""
+    def norm(x, weight, bias, mean, variance):
+        return torch.relu(torch.nn.functional.batch_norm(x, mean, variance, weight, bias, training=True))
+
+    def pool(x):
+        return torch.nn.functional.max_pool2d(x, 3, 2, 1)
+
+    rows = []
+    for batch, channels, side in ((96, 48, 96), (96, 192, 48), (96, 96, 48), (96, 768, 24), (96, 384, 12), (96, 1536, 12), (96, 1536, 6)):
+        x = torch.randn(batch, channels, side, side, device=DEVICE, dtype=torch.bfloat16).to(memory_format=torch.channels_last).requires_grad_(True)
+        weight, bias = (torch.ones(channels, device=DEVICE, requires_grad=True) for _ in range(2))
+        mean, variance = torch.zeros(channels, device=DEVICE), torch.ones(channels, device=DEVICE)
+        for name, function, arguments, grads in (("batch norm", norm, (x, weight, bias, mean, variance), (x, weight, bias)), ("max pool", pool, (x,), (x,))):
+            if name == "max pool" and channels > 200:
+                continue
+            compiled = torch.compile(function, dynamic=False)
+            out = compiled(*arguments)
+            seed = torch.randn_like(out)
+            rows.append({"op": name, "batch": batch, "channels": channels, "side": side, "forward": kernels(lambda: compiled(*arguments), 4),
+                         "backward": kernels(lambda: torch.autograd.grad(out, grads, seed, retain_graph=True), 4)})
+    return rows
+
+
+def power_types(seconds=0.5):
+    """What an operation draws by its type: products of 8 bits, float16, TF32, and attention of both libraries."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    meter, rows = Meter(torch.cuda.current_device()), []
+    a, b = torch.randn(8192, 4096, device=DEVICE), torch.randn(4096, 4096, device=DEVICE)
+    one = torch.ones((), device=DEVICE)
+    q = torch.randn(2, 16, 4096, 128, device=DEVICE, dtype=torch.bfloat16)
+    x, y = torch.randn(1 << 26, device=DEVICE), torch.randn(1 << 26, device=DEVICE)
+    z = torch.empty_like(x)
+    flops = 2.0 * 8192 * 4096 * 4096
+
+    def attend(backend):
+        def call():
+            with sdpa_kernel(backend):
+                return torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True)
+        return call
+
+    def product(dtype):
+        left, right = a.to(dtype), b.to(dtype)
+        if dtype == torch.float8_e4m3fn:
+            right = right.t().contiguous().t()
+            return lambda: torch._scaled_mm(left, right, scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True)
+        return lambda: left @ right
+
+    loads = {"bf16": (product(torch.bfloat16), flops), "fp16": (product(torch.float16), flops), "tf32": (product(torch.float32), flops), "fp8": (product(torch.float8_e4m3fn), flops),
+             "flash": (attend(SDPBackend.FLASH_ATTENTION), 2.0 * 2 * 16 * 4096 * 4096 * 128), "cudnn": (attend(SDPBackend.CUDNN_ATTENTION), 2.0 * 2 * 16 * 4096 * 4096 * 128)}
+    stream = lambda: torch.add(x, y, out=z)
+    for name, (call, each) in loads.items():
+        count = 4 if name == "tf32" else 12 if name == "fp8" else 7
+        for streams, pause in ((0, 0), (0, 4000), (0, 12000), (3, 0)):
+            result = measure([call] * count + [stream] * streams, seconds, pause, meter)
+            result.update({"load": name, "count": count, "streams": streams, "pause_us": pause, "flops": each * count, "bytes": 12.0 * x.numel() * streams})
+            rows.append(result)
+    return {"limit_w": meter.limit(), "rows": rows}
+
 # ---- beside NCCL, kept up ---------------------------------------------------------------------------------------------------------
 
 def beside(seconds=0.4):
@@ -281,7 +411,8 @@ def main():
     torch.set_float32_matmul_precision("high")
     rank = int(os.environ.get("LOCAL_RANK", 0))
     torch.cuda.set_device(rank)
-    sections = {"elementwise": elementwise, "losses": losses, "optimizers": optimizers, "shard_copies": shard_copies, "power": power}
+    sections = {"elementwise": elementwise, "losses": losses, "optimizers": optimizers, "shard_copies": shard_copies, "attention_backends": attention_backends, "float8_products": float8_products,
+                "float8_casts": float8_casts, "images": images, "power": power, "power_types": power_types}
     if flags.two:
         import torch.distributed as dist
         dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
