@@ -4,7 +4,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <vector>
 
 namespace sgsim::trace {
 
@@ -15,19 +15,20 @@ using Text = std::uint32_t;
 class StringTable {
  public:
   StringTable() { (void)intern({}); }
-  StringTable(const StringTable& other) { *this = other; }
-  StringTable(StringTable&&) = default;
-  StringTable& operator=(const StringTable& other);
-  StringTable& operator=(StringTable&&) = default;
-
   Text intern(std::string_view text);
   [[nodiscard]] const std::string& at(Text text) const { return texts_.at(text); }
   [[nodiscard]] std::size_t size() const { return texts_.size(); }
   bool operator==(const StringTable& other) const { return texts_ == other.texts_; }
 
  private:
-  std::deque<std::string> texts_;                        // stable addresses: the index points into them
-  std::unordered_map<std::string_view, Text> index_;
+  struct Slot {
+    std::uint32_t hash = 0;
+    Text text = 0;
+  };
+  void grow();
+
+  std::deque<std::string> texts_;
+  std::vector<Slot> slots_;  // open addressing, a power of two, at most half full; text 0: free (the empty string has none)
 };
 
 }  // namespace sgsim::trace

@@ -17,7 +17,7 @@ ByteSource::ByteSource(const std::string& path) : file_(std::make_unique<File>()
   if (file_->handle == nullptr) {
     throw InputError({.file = path, .where = "", .found = "no readable file", .expected = "a trace", .hint = ""});
   }
-  gzbuffer(file_->handle, 1 << 18);
+  gzbuffer(file_->handle, 1 << 16);  // plain files are read into the caller's buffer as soon as that is twice as large
   file_bytes_ = std::filesystem::file_size(path);
 }
 

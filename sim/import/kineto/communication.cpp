@@ -68,6 +68,7 @@ bool is_comm_kernel(std::string_view kernel) {
 }
 
 bool is_comm_annotation(std::string_view name) {
+  if (name.empty() || (name[0] != 'n' && name[0] != 'g' && name[0] != 'm' && name[0] != 'r')) return false;  // nearly all: once an event
   return name.rfind("nccl:", 0) == 0 || name.rfind("gloo:", 0) == 0 || name.rfind("mpi:", 0) == 0 || name == "record_param_comms";
 }
 

@@ -1,5 +1,6 @@
 #include "sim/import/kineto/lexer.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -8,10 +9,12 @@
 #include <emmintrin.h>
 #endif
 
+#include "sim/import/kineto/strict_event.h"
+
 namespace sgsim::import::kineto {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{4} << 20;
+constexpr std::size_t kChunk = std::size_t{256} << 10;         // what a core's cache holds
 constexpr std::size_t kLongestString = std::size_t{1} << 20;   // a longer one is a quote that never closes
 constexpr std::size_t kLongestMember = std::size_t{8} << 20;   // of the root
 constexpr std::size_t kLongestEvent = std::size_t{64} << 20;
@@ -40,23 +43,22 @@ bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; 
 
 }  // namespace
 
-std::string_view Event::arg(std::string_view key) const {
-  for (const Member& m : args) {
-    if (m.key == key) return m.value;
-  }
-  return {};
-}
+EventLexer::EventLexer(ByteSource& source, bool strict_first) : source_(source), strict_first_(strict_first) {}
 
-EventLexer::EventLexer(ByteSource& source) : source_(source) {}
-
+// Moves what is still needed to the front of the storage and reads on behind it. Zeros stand behind the end (kReadBeyond).
 bool EventLexer::refill() {
   if (end_of_file_) return false;
-  buffer_.erase(0, at_);
+  const std::size_t kept = buffer_.size() - std::min(at_, buffer_.size());
+  std::vector<char> larger;
+  const std::size_t wanted = kept + std::max(kChunk, kept);
+  if (storage_.size() < wanted + kReadBeyond) larger.resize(wanted + kReadBeyond);
+  char* const into = larger.empty() ? storage_.data() : larger.data();
+  if (kept > 0) std::memmove(into, buffer_.data() + at_, kept);
+  if (!larger.empty()) storage_.swap(larger);
   at_ = 0;
-  const std::size_t kept = buffer_.size();
-  buffer_.resize(kept + std::max(kChunk, kept));
-  const std::size_t got = source_.read(buffer_.data() + kept, buffer_.size() - kept);
-  buffer_.resize(kept + got);
+  const std::size_t got = source_.read(into + kept, wanted - kept);
+  std::memset(into + kept + got, 0, kReadBeyond);
+  buffer_ = {into, kept + got};
   end_of_file_ = got == 0;
   return got > 0;
 }
@@ -159,7 +161,7 @@ bool EventLexer::next(Event& e) {
         if (result == Lexed::good && c == '{') return true;
         const bool cut = result == Lexed::more;  // the file ends inside of this event
         ++forgiven_.malformed_events;
-        if (forgiven_.malformed_example.empty()) forgiven_.malformed_example = result == Lexed::good ? "no object" : buffer_.substr(at_, 80);
+        if (forgiven_.malformed_example.empty()) forgiven_.malformed_example = result == Lexed::good ? "no object" : std::string(buffer_.substr(at_, 80));
         if (result == Lexed::good) {
           break;  // a number or a list among the events: stepped over
         } else if (cut) {
@@ -179,6 +181,12 @@ bool EventLexer::next(Event& e) {
 EventLexer::Lexed EventLexer::event(Event& e) {
   for (;;) {
     const std::size_t begin = at_;
+    e.phase = e.category = e.name = e.pid = e.tid = e.time = e.duration = {};
+    e.args.clear();
+    if (const char* after = strict_first_ ? read_strict_event(buffer_.data() + at_, buffer_.data() + buffer_.size(), e) : nullptr) {
+      at_ = static_cast<std::size_t>(after - buffer_.data());
+      return Lexed::good;
+    }
     e.phase = e.category = e.name = e.pid = e.tid = e.time = e.duration = {};
     e.args.clear();
     const std::uint64_t quotes = forgiven_.unescaped_quotes;
@@ -247,7 +255,7 @@ EventLexer::Lexed EventLexer::value(Member& member, bool in_object) {
     ++at_;
   }
   if (at_ >= buffer_.size()) return Lexed::more;
-  member.value = std::string_view(buffer_).substr(begin, at_ - begin);
+  member.value = buffer_.substr(begin, at_ - begin);
   return member.value.empty() ? Lexed::bad : Lexed::good;
 }
 
@@ -294,7 +302,7 @@ EventLexer::Lexed EventLexer::string(std::string_view& text, char context) {
       quotes_inside = quotes_inside || !yes;
     }
     if (yes) {
-      text = std::string_view(buffer_).substr(begin, end - begin);
+      text = buffer_.substr(begin, end - begin);
       at_ = end + 1;
       if (quotes_inside) {
         ++forgiven_.unescaped_quotes;
@@ -342,7 +350,7 @@ EventLexer::Lexed EventLexer::skip_nested(std::string_view& text) {
       open.pop_back();
       if (open.empty()) {
         ++at_;
-        text = std::string_view(buffer_).substr(begin, at_ - begin);
+        text = buffer_.substr(begin, at_ - begin);
         return Lexed::good;
       }
     }

@@ -21,8 +21,13 @@ struct Event {
   std::string_view phase, category, name, pid, tid, time, duration;
   std::vector<Member> args;
 
-  /// An argument's text, empty when absent.
-  [[nodiscard]] std::string_view arg(std::string_view key) const;
+  /// An argument's text, empty when absent. `key`: not empty.
+  [[nodiscard]] std::string_view arg(std::string_view key) const {
+    for (const Member& m : args) {
+      if (m.key.size() == key.size() && m.key.front() == key.front() && m.key == key) return m.value;
+    }
+    return {};
+  }
 };
 
 /// What the lexer had to forgive.
@@ -37,7 +42,8 @@ struct Forgiven {
 /// that end early, quotes inside of names, raw control bytes. Needs memory for the largest event, not for the file.
 class EventLexer {
  public:
-  explicit EventLexer(ByteSource& source);
+  /// `strict_first`: well-formed events are read by read_strict_event (strict_event.h); false is for its tests.
+  explicit EventLexer(ByteSource& source, bool strict_first = true);
 
   /// The next event; false at the end.
   [[nodiscard]] bool next(Event& event);
@@ -65,10 +71,11 @@ class EventLexer {
   void resynchronise(std::size_t from);
 
   ByteSource& source_;
-  std::string buffer_;
-  std::string open_;  // brackets still to close, in skip_nested
+  std::vector<char> storage_;
+  std::string_view buffer_;  // of storage_: what was read and is still needed
+  std::string open_;         // brackets still to close, in skip_nested
   std::size_t at_ = 0;
-  bool end_of_file_ = false, found_events_ = false;
+  bool strict_first_, end_of_file_ = false, found_events_ = false;
   State state_ = State::root;
   std::map<std::string, std::string, std::less<>> header_;
   Forgiven forgiven_;

@@ -15,6 +15,7 @@ template <class T, class Less>
 std::vector<std::uint32_t> sort_table(std::vector<T>& table, Less less) {
   std::vector<std::uint32_t> order(table.size()), place(table.size());
   std::iota(order.begin(), order.end(), 0U);
+  if (std::is_sorted(table.begin(), table.end(), less)) return order;
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return less(table[a], table[b]); });
   std::vector<T> sorted;
   sorted.reserve(table.size());
@@ -56,7 +57,7 @@ void link_by_id(trace::RankTrace& rank, const std::vector<std::int64_t>& ids) {
   for (std::uint32_t i = 0; i < rank.ops.size(); ++i) {
     if (rank.ops[i].id > 0) by_id.emplace_back(rank.ops[i].id, i);
   }
-  std::sort(by_id.begin(), by_id.end());
+  if (!std::is_sorted(by_id.begin(), by_id.end())) std::sort(by_id.begin(), by_id.end());
   for (std::size_t i = 0; i < rank.calls.size(); ++i) {
     if (rank.calls[i].op != kNone || ids[i] <= 0) continue;
     const auto found = std::lower_bound(by_id.begin(), by_id.end(), std::pair(ids[i], 0U));
@@ -73,7 +74,7 @@ void link_launches(trace::RankTrace& rank, trace::ImportedRun& run, Tally& tally
   for (std::uint32_t i = 0; i < rank.calls.size(); ++i) {
     if (rank.calls[i].correlation > 0) by_correlation.emplace_back(rank.calls[i].correlation, i);
   }
-  std::sort(by_correlation.begin(), by_correlation.end());
+  if (!std::is_sorted(by_correlation.begin(), by_correlation.end())) std::sort(by_correlation.begin(), by_correlation.end());
   std::vector<bool> used(rank.calls.size(), false);
   for (trace::DeviceOp& op : rank.device_ops) {
     const auto first = std::lower_bound(by_correlation.begin(), by_correlation.end(), std::pair(op.correlation, 0U));

@@ -34,6 +34,11 @@ bool is_utf8(std::string_view text) {
 
 std::int64_t whole(std::string_view text, std::int64_t fallback) { return integer(text).value_or(fallback); }
 
+std::int64_t external_id(const Event& e) {
+  const std::string_view id = e.arg("External id");
+  return whole(id.empty() ? e.arg("external id") : id, -1);
+}
+
 }  // namespace
 
 RankBuilder::RankBuilder(std::string file, trace::ImportedRun& run, Tally& tally) : run_(run), tally_(tally) { rank_.file = std::move(file); }
@@ -46,6 +51,10 @@ trace::Text RankBuilder::text(std::string_view raw) {
 }
 
 bool RankBuilder::times(const Event& e, Times& t) {
+  if (const auto start = plain_nanoseconds(e.time), duration = plain_nanoseconds(e.duration); start && duration && *duration <= kLongestDuration) {
+    t = {*start, *duration};
+    return true;
+  }
   if (e.time.empty()) return tally_.add(Count::time_missing, e.name), false;
   const bool exponent = e.time.find_first_of("eE") != std::string_view::npos;
   auto start = nanoseconds(e.time);
@@ -78,11 +87,11 @@ bool RankBuilder::times(const Event& e, Times& t) {
 
 std::uint32_t RankBuilder::thread(const Event& e) {
   key_.assign(e.pid).append("/").append(e.tid);
-  if (const auto found = threads_.find(key_); found != threads_.end()) return found->second;
-  const auto id = static_cast<std::uint32_t>(rank_.threads.size());
-  threads_.emplace(key_, id);
-  rank_.threads.push_back({.process = text(e.pid), .thread = text(e.tid)});
-  return id;
+  if (key_ == last_thread_.first) return last_thread_.second;
+  const auto [found, is_new] = threads_.try_emplace(key_, static_cast<std::uint32_t>(rank_.threads.size()));
+  last_thread_ = *found;
+  if (is_new) rank_.threads.push_back({.process = text(e.pid), .thread = text(e.tid)});
+  return last_thread_.second;
 }
 
 std::uint32_t RankBuilder::stream(const Event& e, std::string_view fallback) {
@@ -103,7 +112,8 @@ std::uint32_t RankBuilder::stream(const Event& e, std::string_view fallback) {
 void RankBuilder::take(const Event& e) {
   tally_.add(Count::events);
   if (e.phase == "X") {
-    switch (category_of(e.category)) {
+    if (e.category != last_category_.first) last_category_ = {std::string(e.category), category_of(e.category)};
+    switch (last_category_.second) {
       case Category::op: return take_op(e, trace::HostKind::op);
       case Category::annotation: return take_op(e, trace::HostKind::annotation);
       case Category::python: return take_op(e, trace::HostKind::python);
@@ -139,8 +149,7 @@ void RankBuilder::take_op(const Event& e, trace::HostKind kind) {
   if (!times(e, t)) return;
   tally_.add(kind == trace::HostKind::op ? Count::ops : kind == trace::HostKind::python ? Count::python : Count::annotations);
   trace::HostOp op{.start = t.start, .duration = t.duration, .thread = thread(e), .kind = kind};
-  const auto id = e.arg("External id").empty() ? e.arg("external id") : e.arg("External id");
-  op.id = whole(id, -1);
+  op.id = external_id(e);
   op.name = text(e.name);
   if (const auto dims = e.arg("Input Dims"); !dims.empty()) {
     shapes_.assign(dims).append(" ").append(e.arg("Input type"));
@@ -189,9 +198,10 @@ void RankBuilder::take_call(const Event& e) {
   if (!times(e, t)) return;
   tally_.add(Count::calls);
   const std::uint32_t on = thread(e);
-  rank_.calls.push_back({.start = t.start, .duration = t.duration, .correlation = whole(e.arg("correlation"), -1), .name = text(e.name), .thread = on, .kind = call_kind(e.name)});
-  const auto id = e.arg("External id").empty() ? e.arg("external id") : e.arg("External id");
-  call_ids_.push_back(whole(id, -1));
+  const trace::Text name = text(e.name);
+  const auto kind = call_kinds_.find(name) != call_kinds_.end() ? call_kinds_.at(name) : call_kinds_[name] = call_kind(e.name);
+  rank_.calls.push_back({.start = t.start, .duration = t.duration, .correlation = whole(e.arg("correlation"), -1), .name = name, .thread = on, .kind = kind});
+  call_ids_.push_back(external_id(e));
 }
 
 void RankBuilder::take_device(const Event& e, trace::DeviceKind kind) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/import/kineto/categories.h"
 #include "sim/import/kineto/communication.h"
 #include "sim/import/kineto/lexer.h"
 #include "sim/import/kineto/tally.h"
@@ -44,6 +45,9 @@ class RankBuilder {
   Tally& tally_;
   trace::RankTrace rank_;
   std::unordered_map<std::string, std::uint32_t> threads_;
+  std::pair<std::string, std::uint32_t> last_thread_;         // neighbours mostly share thread and category
+  std::pair<std::string, Category> last_category_{"", Category::unknown};
+  std::unordered_map<trace::Text, trace::CallKind> call_kinds_;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> streams_;
   std::unordered_map<std::uint32_t, CommFacts> kernel_comms_, op_comms_;  // by index before sorting
   std::vector<std::int64_t> call_ids_;                                    // "External id" of each call
