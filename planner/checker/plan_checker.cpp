@@ -190,7 +190,10 @@ class Check {
     if (c_.sharding == "fsdp") divided = whole = replicas;
     if (c_.sharding == "hybrid") divided = whole = c_.shard_group;
     const double least = here * (c_.bytes_parameter / whole + (c_.offload_optimizer ? 0.0 : c_.bytes_optimizer) / divided);
-    if (c_.memory < least) wrong("{:.4g} bytes claimed, but parameters and optimizer state alone take {:.4g}", c_.memory, least);
+    if (c_.memory_needed < least) wrong("{:.4g} bytes claimed, but parameters and optimizer state alone take {:.4g}", c_.memory_needed, least);
+    if (c_.memory_needed > c_.memory) wrong("{:.4g} bytes needed, but only {:.4g} taken", c_.memory_needed, c_.memory);
+    const double left = c_.gpu_memory - c_.memory_needed, wanted = c_.memory_needed * c_.memory_margin;
+    if (c_.gpu_memory > 0.0 && left < wanted - 1.0) wrong("{:.4g} of {:.4g} bytes left, but the margin is {:.4g}", left, c_.gpu_memory, wanted);
     if (c_.gpu_memory > 0.0 && c_.memory > c_.gpu_memory) wrong("{:.4g} bytes on a GPU of {:.4g}", c_.memory, c_.gpu_memory);
     const double fastest = c_.flops_a_sample * static_cast<double>(c_.global_batch) / (c_.gpus * c_.gpu_flops);
     if (c_.gpu_flops > 0.0 && c_.step_time < fastest) wrong("{:.4g} s claimed, {:.4g} s at the peak rate of all GPUs", c_.step_time, fastest);

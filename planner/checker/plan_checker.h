@@ -31,11 +31,13 @@ struct Claim {
   double bytes_parameter = 4.0, bytes_optimizer = 8.0;  // an element: as the kernels keep it; moments and master copy
   // result
   double step_time = 0.0;               // s
-  double memory = 0.0;                  // bytes of the fullest rank
+  double memory = 0.0;                  // bytes of the fullest rank, as the GPU shows it
+  double memory_needed = 0.0;           // of them: without blocks that the allocator holds unused
+  double memory_margin = 0.0;           // share of `memory_needed` that must be left of the GPU's memory
 };
 
 /// What is wrong with a claim, one sentence each; empty: accepted. It walks the plan: every sample, layer, rank, head and expert must have exactly
-/// one place, a pipeline must be able to run to its end, memory must hold at least the sharded state and fit, and the step may not
+/// one place, a pipeline must be able to run to its end, memory must hold at least the sharded state and fit with its margin, and the step may not
 /// be faster than all GPUs at their peak rate.
 [[nodiscard]] std::vector<std::string> check(const Claim& claim);
 

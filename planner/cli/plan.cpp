@@ -25,6 +25,7 @@ struct Flags {
   std::string objective = "time";
   bool json = false;
   double budget = 0.0;
+  double memory_margin = 100.0 * search::SearchOptions{}.memory_margin;  // percent
   unsigned threads = std::max(1U, std::thread::hardware_concurrency());
   std::vector<int> nodes;
   std::string price, mtbf, checkpoint, restart;
@@ -86,6 +87,7 @@ search::SearchOptions options_of(const Flags& flags, const scenario::Economics& 
   if (!flags.restart.empty()) options.economics.restart = duration("--restart", flags.restart);
   options.threads = flags.threads;
   options.budget = flags.budget;
+  options.memory_margin = flags.memory_margin / 100.0;
   const auto need = [&](bool there, const char* expected) {
     if (!there) throw InputError({.file = "--objective " + flags.objective, .where = "", .found = "nothing to compute it from", .expected = expected, .hint = "No price or failure rate is assumed"});
   };
@@ -123,7 +125,7 @@ ExitCode plan(const Flags& flags) {
   const search::Axes axes = search::default_axes(inputs.shape, s.cluster, s.plan, nodes_of(flags, s), fixed);
   const search::SearchResult result = search::search(problem, axes, options);
   bar.finish();
-  const std::size_t accepted = check_claims(s, inputs, result, flags.top);
+  const std::size_t accepted = check_claims(s, inputs, result, options.memory_margin, flags.top);
   std::vector<search::WhatIf> what_if;
   if (flags.what_if && !result.ranked.empty()) what_if = search::what_if(problem, axes, options, result.ranked.front().candidate);
   if (flags.what_if) bar.finish();
@@ -145,6 +147,7 @@ void add_plan(CLI::App& app, Action& chosen) {
   command->add_option("--objective", flags->objective, "What to minimise (default time); goodput: time with failures counted")->check(CLI::IsMember({"time", "cost", "goodput", "memory"}));
   command->add_flag("--json", flags->json, "Print JSON (docs/planning.md)");
   command->add_option("--budget", flags->budget, "Stop after so many seconds with the best so far")->type_name("SECONDS")->check(CLI::PositiveNumber);
+  command->add_option("--memory-margin", flags->memory_margin, "Percent of what a plan needs that must be left on top (default 10: the error of predicted memory, docs/planning.md)")->type_name("PERCENT")->check(CLI::Range(0.0, 900.0));
   command->add_option("-j,--threads", flags->threads, "Threads (default: one a core)")->check(CLI::Range(1U, 1024U));
   command->add_option("--nodes", flags->nodes, "Node counts to try (default: the scenario's; for cost and goodput its halves too)")->delimiter(',')->check(CLI::PositiveNumber);
   command->add_option("--price", flags->price, "Of one GPU, e.g. \"2.1 USD/h\"")->type_name("PRICE");

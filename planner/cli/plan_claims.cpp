@@ -20,7 +20,7 @@ double parameters_of(const graph::OperatorGraph& graph) {
   return elements;
 }
 
-checker::Claim claim_of(const scenario::Scenario& s, const scenario::Inputs& inputs, const search::SearchResult& result, const search::Found& found) {
+checker::Claim claim_of(const scenario::Scenario& s, const scenario::Inputs& inputs, const search::SearchResult& result, double margin, const search::Found& found) {
   const plan::Plan& p = found.candidate.plan;
   const plan::ModelShape& m = inputs.shape;
   checker::Claim c{.layers = m.layers, .heads = m.heads, .kv_heads = m.kv_heads, .ffn = m.ffn, .sequence = m.sequence, .experts = m.experts, .parameters = parameters_of(*inputs.graph),
@@ -44,15 +44,17 @@ checker::Claim claim_of(const scenario::Scenario& s, const scenario::Inputs& inp
   c.bytes_optimizer = s.training.optimizer == lower::Optimizer::adamw ? 2.0 * graph::size_of(s.training.parameter_dtype) : 0.0;
   c.step_time = found.figures().step_time.value();
   c.memory = found.figures().reserved.value();
+  c.memory_needed = found.figures().needed.value();
+  c.memory_margin = margin;
   return c;
 }
 
 }  // namespace
 
-std::size_t check_claims(const scenario::Scenario& s, const scenario::Inputs& inputs, const search::SearchResult& result, std::size_t top) {
+std::size_t check_claims(const scenario::Scenario& s, const scenario::Inputs& inputs, const search::SearchResult& result, double margin, std::size_t top) {
   std::size_t accepted = 0;
   const auto check = [&](const search::Found& found) {
-    const auto wrong = checker::check(claim_of(s, inputs, result, found));
+    const auto wrong = checker::check(claim_of(s, inputs, result, margin, found));
     if (!wrong.empty()) throw InternalError("the independent checker refuses \"" + search::short_text(found.candidate) + "\": " + wrong.front());
     ++accepted;
   };

@@ -28,6 +28,9 @@ std::vector<int> divisors(std::int64_t n, std::int64_t most) {
   return found;
 }
 
+/// What may stand between the two backward passes of a zero-bubble schedule (plan legality: zero_bubble_sharding).
+bool splits_with(Sharding sharding) { return sharding == Sharding::ddp || sharding == Sharding::zero1; }
+
 class Enumerator {
  public:
   Enumerator(const Axes& axes, const plan::ModelShape& model, const cluster::Cluster& cluster, const Plan& base, const graph::OperatorGraph* graph)
@@ -51,7 +54,7 @@ class Enumerator {
  private:
   // Layouts beneath one choice of sizes, for counting what is cut there.
   [[nodiscard]] std::uint64_t below_sizes(int tp, int pp) const {
-    return schedules(pp).size() * recomputes().size() * axes_.micro_batch.size() * (tp > 1 ? 2 : 1);
+    return schedules(pp).size() * recomputes().size() * axes_.micro_batch.size() * (tp > 1 ? 2 : 1) * (axes_.balanced_stages && pp > 1 ? 2 : 1);
   }
   [[nodiscard]] std::vector<std::pair<Schedule, int>> schedules(int pp) const {
     std::vector<std::pair<Schedule, int>> found;
@@ -137,12 +140,35 @@ class Enumerator {
     }
   }
 
+  /// Options that others of the same sizes have and this layout may not.
+  void reject_options(const Plan& p) {
+    if (p.dp * p.cp > 1) {
+      Axes without = axes_;
+      for (const Sharding sharding : axes_.sharding) {
+        without.sharding = {sharding};
+        Plan plain = p;
+        plain.schedule = Schedule::one_f_one_b;
+        const std::uint64_t options = state_options(without, {.nodes = nodes_, .plan = plain}, resized_).size();
+        if (p.schedule == Schedule::zero_bubble && !splits_with(sharding)) {
+          reject("zero_bubble_sharding", options, "the zero-bubble schedule with sharded parameters or gradients: when units are gathered and reduced around two backward passes is not modelled");
+        }
+        if (sharding == Sharding::zero2 && p.pp > 1) {
+          reject("zero2_with_pipeline", axes_.buckets.size() * (axes_.offload_optimizer ? 2 : 1), "ZeRO-2 in a pipeline would reduce every micro-batch apart, which DeepSpeed refuses; ZeRO-1 takes the same optimizer memory");
+        }
+      }
+    }
+    if (!axes_.offload_activations || offloads_activations(axes_, {.nodes = nodes_, .plan = p})) return;
+    reject(p.pp > 1 ? "offload_with_pipeline" : "offload_with_recompute", state_options(axes_, {.nodes = nodes_, .plan = p}, resized_).size(),
+           p.pp > 1 ? "activation offload in a pipeline: Megatron-LM refuses it, and copies of several micro-batches in flight are not modelled" : "activation offload beside recomputation: Megatron-LM refuses it");
+  }
+
   void family(Plan p) {
     Family family;
     for (const std::int64_t micro_batch : axes_.micro_batch) {
       p.micro_batch = micro_batch;
       const std::uint64_t options = plans_of(axes_, {.nodes = nodes_, .plan = p}, resized_);
       if (illegal(p, options)) continue;
+      reject_options(p);
       family.push_back({.nodes = nodes_, .plan = p});
       space_.plans += options;
       space_.considered += options;
@@ -236,7 +262,7 @@ std::vector<StateOption> state_options(const Axes& axes, const Layout& layout, c
   const bool splits = p.schedule == Schedule::zero_bubble;
   std::vector<StateOption> options;
   for (const Sharding sharding : axes.sharding) {
-    if (splits && sharding != Sharding::ddp && sharding != Sharding::zero1) continue;
+    if (splits && !splits_with(sharding)) continue;
     switch (sharding) {
       case Sharding::zero2:
         if (p.pp > 1) break;
@@ -260,8 +286,10 @@ std::vector<StateOption> state_options(const Axes& axes, const Layout& layout, c
 
 std::uint64_t plans_of(const Axes& axes, const Layout& layout, const cluster::Cluster& cluster) {
   const std::uint64_t options = state_options(axes, layout, cluster).size();
-  return options * (offloads_activations(axes, layout) ? 2 : 1);
+  return options * (offloads_activations(axes, layout) || balances_stages(axes, layout) ? 2 : 1);
 }
+
+bool balances_stages(const Axes& axes, const Layout& layout) { return axes.balanced_stages && layout.plan.pp > 1; }
 
 bool offloads_activations(const Axes& axes, const Layout& layout) {
   return axes.offload_activations && layout.plan.pp == 1 && layout.plan.recompute == plan::Recompute::none;

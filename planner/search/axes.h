@@ -21,6 +21,7 @@ struct Axes {
   std::vector<Bytes> buckets;
   bool some_recomputed = true;               // as few layers of each chunk recomputed as fit (Plan::recompute_layers)
   bool offload_optimizer = true, offload_activations = true;
+  bool balanced_stages = true;               // in a pipeline also stages of equal time: fewer layers beside embedding and head (Plan::stage_layers)
 };
 
 /// What there is to try for a model on a cluster of `nodes`: every divisor of the GPUs as tp (up to four nodes), pp and cp, of
@@ -40,7 +41,7 @@ struct Space {
 };
 
 /// Every legal layout of the axes. Legality is plan::check_plan's, and lower::graph_violations' where a graph is given. A family with
-/// Plan::recompute_layers 1 stands for any number of them between none and all.
+/// Plan::recompute_layers 1 stands for any number of them between none and all. Options that a layout may not have are counted under their rule.
 [[nodiscard]] Space enumerate(const Axes& axes, const plan::ModelShape& model, const cluster::Cluster& cluster, const plan::Plan& base,
                               const graph::OperatorGraph* graph = nullptr);
 
@@ -50,7 +51,9 @@ struct Space {
 
 /// Whether the layout may keep activations in host memory; then each of its plans is there twice.
 [[nodiscard]] bool offloads_activations(const Axes& axes, const Layout& layout);
-/// Plans of a layout: options, and again with offloaded activations.
+/// Whether the layout may have stages of equal time too; then each of its plans is there twice.
+[[nodiscard]] bool balances_stages(const Axes& axes, const Layout& layout);
+/// Plans of a layout: options, and again with offloaded activations or balanced stages.
 [[nodiscard]] std::uint64_t plans_of(const Axes& axes, const Layout& layout, const cluster::Cluster& cluster);
 
 /// `cluster` with that many nodes; faults of nodes that are gone are dropped.

@@ -21,8 +21,17 @@ struct Candidate {
 /// What a plan takes.
 struct Figures {
   Seconds step_time;
-  Bytes reserved;       // of the fullest rank, as lower::Memory::reserved
+  Bytes reserved;       // of the fullest rank, as lower::Memory::reserved: what the GPU shows
+  Bytes needed;         // of the fullest rank: `reserved` without the blocks that the allocator holds unused and gives back when the GPU is full
   bool operator==(const Figures&) const = default;
+};
+
+/// When a plan counts as fitting: what it needs, and `margin` of that on top, is within the GPU's memory.
+struct MemoryRule {
+  Bytes capacity;         // of the GPU
+  double margin = 0.0;
+  [[nodiscard]] Bytes limit() const { return capacity / (1.0 + margin); }  // of Figures::needed
+  [[nodiscard]] bool fits(const Figures& figures) const { return figures.needed <= limit(); }
 };
 
 /// Plans that fell out under one rule.
@@ -39,7 +48,7 @@ using Rejections = std::map<std::string, Rejection>;
 struct Layout {
   int nodes = 1;
   plan::Plan plan;
-  bool operator==(const Layout&) const = default;
+  auto operator<=>(const Layout&) const = default;
 };
 
 /// Data-parallel options of a plan.
@@ -58,6 +67,20 @@ struct StateOption {
   candidate.plan.buckets = option.buckets;
   candidate.plan.offload.optimizer = option.offload_optimizer;
   return candidate;
+}
+
+/// candidate_of() backwards.
+[[nodiscard]] inline StateOption option_of(const Candidate& candidate) {
+  const plan::Plan& p = candidate.plan;
+  return {.sharding = p.sharding, .fsdp = p.fsdp, .buckets = p.buckets, .offload_optimizer = p.offload.optimizer};
+}
+[[nodiscard]] inline Layout layout_of(const Candidate& candidate) {
+  Layout layout{.nodes = candidate.nodes, .plan = candidate.plan};
+  layout.plan.sharding = plan::Sharding::ddp;
+  layout.plan.fsdp = {};
+  layout.plan.buckets = {};
+  layout.plan.offload.optimizer = false;
+  return layout;
 }
 
 }  // namespace sgsim::search

@@ -13,6 +13,7 @@
 #include "sim/lower/data_parallel/optimizer.h"
 #include "sim/lower/program/stack_costs.h"
 #include "sim/lower/schedule/order.h"
+#include "sim/plan/legality.h"
 
 namespace sgsim::search {
 
@@ -25,6 +26,7 @@ struct Estimator::Part {
   std::shared_ptr<const LayerCosts> costs;
   Stages stages;
   std::vector<std::vector<Beside>> beside;
+  Seconds bound;   // no step is shorter
 };
 
 /// What the options of a layout share.
@@ -75,6 +77,24 @@ std::vector<std::vector<lower::PassStep>> orders_of(const plan::Plan& p) {
   std::vector<std::vector<lower::PassStep>> orders;
   for (int s = 0; s < p.pp; ++s) orders.push_back(lower::pass_order(p.schedule, p.pp, p.virtual_stages, m, s));
   return orders;
+}
+
+/// The busiest stage runs all its passes one after the other; before the first come those of the stages before it, and after the last, where
+/// gradients are not split, their backward passes.
+Seconds least_step(const Stages& stages, const plan::Plan& p) {
+  const bool splits = p.schedule == plan::Schedule::zero_bubble;
+  Seconds most, before;
+  for (std::size_t s = 0; s < stages.stages.size(); ++s) {
+    Seconds once;
+    for (const std::uint32_t chunk : stages.kinds[stages.stages[s]]) {
+      const ChunkKind& kind = stages.chunk_kinds[chunk];
+      once += kind.forward.device + kind.backward.device + kind.inputs.device;
+    }
+    most = std::max(most, before + once * static_cast<double>(p.micro_batches()));
+    const ChunkKind& first = stages.chunk_kinds[stages.chunks[s]];
+    before += splits ? first.forward.device : first.forward.device + first.backward.device;
+  }
+  return most;
 }
 
 scenario::Scenario with_plan(const scenario::Scenario& base, std::int64_t micro_batch) {
@@ -142,47 +162,102 @@ const Estimator::Part& Estimator::part(LayoutWork& work, const Candidate& candid
     part.costs = table_.get(candidate);
     part.stages = stages_of(*part.costs, candidate.plan, lower::host_link_of(cluster_.node));
     part.beside = live_beside(work.orders, part.stages);
+    part.bound = least_step(part.stages, candidate.plan);
   }
   return part;
 }
 
-std::vector<Figures> Estimator::estimate(const Layout& layout, std::span<const StateOption> options, Bytes memory) {
+std::vector<Figures> Estimator::estimate(const Layout& layout, std::span<const StateOption> options) {
+  std::vector<Figures> figures = bounds(layout, options);
+  const std::vector<Seconds> times = step_times(layout, options);
+  for (std::size_t i = 0; i < figures.size(); ++i) figures[i].step_time = times[i];
+  return figures;
+}
+
+std::vector<Figures> Estimator::bounds(const Layout& layout, std::span<const StateOption> options) {
   cluster_ = resized(problem_.scenario.cluster, layout.nodes);
   LayoutWork work;
   std::vector<Figures> figures;
   for (const StateOption& option : options) {
     const Candidate candidate = candidate_of(layout, option);
     const Part& p = part(work, candidate);
-    const StateSetting s = setting(candidate.plan);
-    figures.push_back({.step_time = {}, .reserved = reserved(p, s)});
-    if (figures.back().reserved <= memory) figures.back().step_time = step_time(p, s);
+    figures.push_back(memory(p, setting(candidate.plan)));
+    figures.back().step_time = p.bound;
   }
   return figures;
 }
 
-Estimator::SomeRecomputed Estimator::fewest_recomputed(const Layout& layout, const StateOption& option, Bytes memory) {
+std::vector<Seconds> Estimator::step_times(const Layout& layout, std::span<const StateOption> options) {
   cluster_ = resized(problem_.scenario.cluster, layout.nodes);
   LayoutWork work;
-  Candidate candidate = candidate_of(layout, option);
-  candidate.plan.recompute_layers = 1;
-  const auto layers = static_cast<int>(table_.get(candidate)->layers.size()) / (layout.plan.pp * layout.plan.virtual_stages);
+  std::vector<Seconds> times;
+  for (const StateOption& option : options) {
+    const Candidate candidate = candidate_of(layout, option);
+    times.push_back(step_time(part(work, candidate), setting(candidate.plan)));
+  }
+  return times;
+}
+
+std::vector<Estimator::SomeRecomputed> Estimator::fewest_recomputed(const Layout& layout, std::span<const StateOption> options, Bytes limit) {
+  cluster_ = resized(problem_.scenario.cluster, layout.nodes);
+  LayoutWork work;
+  std::vector<SomeRecomputed> answers;
+  for (const StateOption& option : options) {
+    Candidate candidate = candidate_of(layout, option);
+    candidate.plan.recompute_layers = 1;
+    const std::vector<int>& stages = layout.plan.stage_layers;
+    const auto layers = stages.empty() ? static_cast<int>(table_.get(candidate)->layers.size()) / (layout.plan.pp * layout.plan.virtual_stages) : *std::min_element(stages.begin(), stages.end());
+    answers.push_back(fewest_recomputed(work, candidate, layers, limit));
+  }
+  return answers;
+}
+
+Estimator::SomeRecomputed Estimator::fewest_recomputed(LayoutWork& work, Candidate candidate, int layers, Bytes limit) {
   const auto takes = [&](int n) {
     Candidate some = candidate;
     some.plan.recompute_layers = n;
     if (n == 0) some.plan.recompute = plan::Recompute::none;
-    return reserved(part(work, some), setting(some.plan));
+    return memory(part(work, some), setting(some.plan));
   };
   if (layers < 2) return {.layers = layers, .all = layers, .figures = {}};
-  if (takes(0) <= memory) return {.layers = 0, .all = layers, .figures = {}};
+  if (takes(0).needed <= limit) return {.layers = 0, .all = layers, .figures = {}};
   int too_few = 0, enough = layers;
   while (enough - too_few > 1) {
     const int middle = (too_few + enough) / 2;
-    (takes(middle) <= memory ? enough : too_few) = middle;
+    (takes(middle).needed <= limit ? enough : too_few) = middle;
   }
   if (enough == layers) return {.layers = layers, .all = layers, .figures = {}};
   candidate.plan.recompute_layers = enough;
-  const StateSetting s = setting(candidate.plan);
-  return {.layers = enough, .all = layers, .figures = {.step_time = step_time(part(work, candidate), s), .reserved = takes(enough)}};
+  SomeRecomputed some{.layers = enough, .all = layers, .figures = takes(enough)};
+  some.figures.step_time = part(work, candidate).bound;
+  return some;
+}
+
+std::vector<int> Estimator::balanced_layers(const Layout& layout) {
+  const auto costs = table_.get(candidate_of(layout, {}));
+  const auto stages = static_cast<std::size_t>(layout.plan.pp), chunks = stages * static_cast<std::size_t>(layout.plan.virtual_stages);
+  if (costs->layers.size() < chunks) return {};
+  const auto time = [&](std::uint32_t at) { return (costs->segments[at].forward.device + costs->segments[at].backward.device + costs->segments[at].inputs.device).value(); };
+  double layer = 0.0;
+  for (const std::uint32_t at : costs->layers) layer += time(at) / static_cast<double>(costs->layers.size());
+  std::vector<int> count(chunks, 1);
+  std::vector<double> busy(stages, layer * static_cast<double>(layout.plan.virtual_stages));
+  for (const std::uint32_t at : costs->before) busy.front() += time(at);
+  for (const std::uint32_t at : costs->after) busy.back() += time(at);
+  for (std::size_t l = chunks; l < costs->layers.size(); ++l) {  // equal layers, each to the stage with the least to do: no other choice has a less busy busiest stage
+    std::size_t least = 0, chunk = 0;
+    for (std::size_t s = 0; s < stages; ++s) {
+      if (busy[s] <= busy[least] * (1.0 + 1e-9)) least = s;
+    }
+    busy[least] += layer;
+    for (std::size_t g = chunk = least; g < chunks; g += stages) {
+      if (count[g] < count[chunk]) chunk = g;
+    }
+    ++count[chunk];
+  }
+  plan::ModelShape shape;
+  shape.layers = static_cast<std::int64_t>(costs->layers.size());
+  return count == plan::chunk_layers(shape, layout.plan) ? std::vector<int>{} : count;
 }
 
 bool Estimator::recomputes(const Layout& layout) {
@@ -193,17 +268,22 @@ bool Estimator::recomputes(const Layout& layout) {
   return *selective_finds_;
 }
 
-Bytes Estimator::reserved(const Part& part, const StateSetting& s) const {
+Figures Estimator::memory(const Part& part, const StateSetting& s) const {
   std::vector<ChunkMemory> chunks;
   for (const ChunkKind& kind : part.stages.chunk_kinds) chunks.push_back(chunk_memory(s, *part.costs, kind));
-  Bytes most;
+  Figures most;
   for (std::size_t stage = 0; stage < part.stages.stages.size(); ++stage) {
-    most = std::max(most, reserved_memory(s, *part.costs, part.stages, chunks, stage, part.beside[stage], cluster_.node.gpu));
+    const Figures here = stage_memory(s, *part.costs, part.stages, chunks, stage, part.beside[stage], cluster_.node.gpu);
+    most.reserved = std::max(most.reserved, here.reserved);
+    most.needed = std::max(most.needed, here.needed);
   }
   return most;
 }
 
-Seconds Estimator::step_time(const Part& part, const StateSetting& s) {
+/// Steps that are continued from a steady state that is not quite reached may come out below the bound.
+Seconds Estimator::step_time(const Part& part, const StateSetting& s) { return std::max(part.bound, pipelined(part, s)); }
+
+Seconds Estimator::pipelined(const Part& part, const StateSetting& s) {
   const plan::Plan& p = s.plan;
   const LayerCosts& costs = *part.costs;
   const Stages& stages = part.stages;

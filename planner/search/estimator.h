@@ -19,31 +19,39 @@ namespace sgsim::search {
 /// orders of passes; what it leaves out is in docs/planning.md. Keeps costs between calls; one a thread. Not thread-safe.
 class Estimator {
  public:
-  static constexpr Bytes kAnyMemory = Bytes(1e30);
   struct SomeRecomputed {
     int layers = 0;      // of each chunk; 0: none need be, `all`: all must
-    int all = 0;         // layers of a chunk
-    Figures figures;     // where it is neither
+    int all = 0;         // layers of the smallest chunk
+    Figures figures;     // where it is neither; the step time is a lower bound
   };
   Estimator(const Problem& problem, LayerCostTable& table);
 
-  /// Of a legal layout, one for each option. Plans that take more than `memory` are not timed: their step time is 0.
-  [[nodiscard]] std::vector<Figures> estimate(const Layout& layout, std::span<const StateOption> options, Bytes memory = kAnyMemory);
-  /// Of a layout with recomputation and one option: the fewest layers of each chunk that must be recomputed to stay within `memory`, and what
-  /// the plan then takes.
-  [[nodiscard]] SomeRecomputed fewest_recomputed(const Layout& layout, const StateOption& option, Bytes memory);
+  /// Of a legal layout, one for each option.
+  [[nodiscard]] std::vector<Figures> estimate(const Layout& layout, std::span<const StateOption> options);
+  /// The same memory, and a step time that estimate() is never below: the busiest stage's kernels, filling and draining the pipeline.
+  [[nodiscard]] std::vector<Figures> bounds(const Layout& layout, std::span<const StateOption> options);
+  /// estimate()'s step times.
+  [[nodiscard]] std::vector<Seconds> step_times(const Layout& layout, std::span<const StateOption> options);
+  /// Of a layout with recomputation, for each option: the fewest layers of each chunk that must be recomputed so that `limit` (of Figures::needed)
+  /// is kept, and what the plan then takes.
+  [[nodiscard]] std::vector<SomeRecomputed> fewest_recomputed(const Layout& layout, std::span<const StateOption> options, Bytes limit);
+  /// Layers of each chunk so that the busiest stage has as little to do as possible, embedding and head counted; layers are taken as equal, and of
+  /// equal choices later stages, which keep fewer activations, get more. Empty: the even split does it.
+  [[nodiscard]] std::vector<int> balanced_layers(const Layout& layout);
   /// Whether recomputation of the layout finds anything to do (selective: nothing where attention is fused).
   [[nodiscard]] bool recomputes(const Layout& layout);
 
  private:
   struct Part;
   struct LayoutWork;
+  [[nodiscard]] SomeRecomputed fewest_recomputed(LayoutWork& work, Candidate candidate, int layers, Bytes limit);
   [[nodiscard]] const Part& part(LayoutWork& work, const Candidate& candidate);
-  [[nodiscard]] Bytes reserved(const Part& part, const StateSetting& setting) const;
+  [[nodiscard]] Figures memory(const Part& part, const StateSetting& setting) const;
   [[nodiscard]] StateSetting setting(const plan::Plan& plan);
   [[nodiscard]] const cluster::GroupShape& shape(const plan::Plan& plan, int shard_group, lower::Slot slot, int stage);
   [[nodiscard]] std::vector<Seconds> hops(const plan::Plan& plan, const Stages& stages);
   [[nodiscard]] Seconds step_time(const Part& part, const StateSetting& setting);
+  [[nodiscard]] Seconds pipelined(const Part& part, const StateSetting& setting);
   [[nodiscard]] Seconds finish(const Part& part, const StateSetting& setting, std::vector<Seconds> end, std::vector<Seconds> host);
   [[nodiscard]] lower::RunCost update(const StateSetting& setting, const Part& part, std::size_t kind) const;
 

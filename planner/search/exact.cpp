@@ -20,7 +20,11 @@ Figures Exact::evaluate(const Candidate& candidate, const scenario::EngineChoice
   const bool merge = engine.name == scenario::EngineName::fast && !engine.full;
   lower::Lowered lowered = lower::lower_segmented(*layers->model, candidate.plan, problem_.scenario.training, cluster, shape_of, costs_, {.merge_lockstep = merge});
   Figures figures;
-  for (const lower::Memory& memory : lowered.memory) figures.reserved = std::max(figures.reserved, memory.reserved);
+  for (const lower::Memory& memory : lowered.memory) {
+    const Bytes outside = memory.at_peak.by_class[static_cast<std::size_t>(lower::MemoryClass::runtime)];  // communicators and context
+    figures.reserved = std::max(figures.reserved, memory.reserved);
+    figures.needed = std::max(figures.needed, memory.peak + memory.graph_pool + outside);
+  }
   figures.step_time = problem_.engine(std::move(lowered.workload), cluster, {.choice = engine, .record = scenario::Record::nothing, .ranks = {}}).timeline.step_time;
   return figures;
 }

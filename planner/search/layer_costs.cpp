@@ -8,6 +8,7 @@
 #include "planner/search/slot_shape.h"
 #include "sim/core/error.h"
 #include "sim/lower/program/launches.h"
+#include "sim/lower/program/power.h"
 #include "sim/lower/program/stack_costs.h"
 #include "sim/lower/program/task_costs.h"
 
@@ -146,29 +147,7 @@ LayerKey layer_key(const Problem& problem, const Candidate& candidate) {
 }
 
 std::shared_ptr<const LayerCosts> LayerCostTable::get(const Candidate& candidate) {
-  const LayerKey key = layer_key(problem_, candidate);
-  std::promise<std::shared_ptr<const LayerCosts>> promise;
-  std::shared_future<std::shared_ptr<const LayerCosts>> future;
-  bool mine = false;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = made_.find(key);
-    mine = found == made_.end();
-    future = mine ? made_.emplace(key, promise.get_future().share()).first->second : found->second;
-  }
-  if (mine) {
-    try {
-      promise.set_value(make(candidate));
-    } catch (...) {
-      promise.set_exception(std::current_exception());
-    }
-  }
-  return future.get();
-}
-
-std::size_t LayerCostTable::size() const {
-  const std::lock_guard lock(mutex_);
-  return made_.size();
+  return made_.get(layer_key(problem_, candidate), [&] { return make(candidate); });
 }
 
 std::shared_ptr<const LayerCosts> LayerCostTable::mixed(const Candidate& candidate) {
@@ -192,17 +171,12 @@ std::shared_ptr<const LayerCosts> LayerCostTable::make(const Candidate& candidat
   s.cluster = resized(s.cluster, candidate.nodes);
   const scenario::Inputs inputs = problem_.cache.load(s);
   auto result = std::make_shared<LayerCosts>();
-  if (split) {  // the same kernels
-    Candidate whole = candidate;
-    whole.plan.schedule = plan::Schedule::one_f_one_b;
-    result->model = get(whole)->model;
-  } else {
-    result->model = std::make_shared<const lower::SegmentedModel>(lower::segment_model(*inputs.graph, inputs.shape, s.plan, s.training));
-  }
+  result->model = segments_.get(inputs.graph, inputs.shape, s.plan, s.training);
   const lower::SegmentedModel& model = *result->model;
   Diagnostics diagnostics;
   const lower::TaskCosts costs = lower::training_costs(*inputs.profile, s.training, diagnostics);
-  const auto priced = lower::price_segments(model, s.training.execution, s.training.stack, costs, split);
+  auto priced = lower::price_segments(model, s.training.execution, s.training.stack, costs, split);
+  if (costs.power) lower::apply_power_limit(priced, model, *costs.power);  // lowering counts the optimizer's share of the step too
   const bool captured = s.training.execution == compile::Execution::cuda_graph && s.training.stack.nccl_in_graph;
   const Seconds host = captured ? Seconds() : costs.launch.host_per_collective;
   const Seconds latency = captured ? Seconds() : costs.launch.launch_latency;

@@ -2,14 +2,12 @@
 
 #include <compare>
 #include <cstdint>
-#include <future>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "planner/search/candidate.h"
 #include "planner/search/problem.h"
+#include "planner/search/segment_table.h"
 #include "sim/lower/program/run_cost.h"
 #include "sim/lower/segments.h"
 
@@ -64,15 +62,15 @@ class LayerCostTable {
   explicit LayerCostTable(const Problem& problem) : problem_(problem) {}
   /// Of a legal candidate.
   [[nodiscard]] std::shared_ptr<const LayerCosts> get(const Candidate& candidate);
-  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] std::size_t size() const { return made_.size(); }
 
  private:
   [[nodiscard]] std::shared_ptr<const LayerCosts> make(const Candidate& candidate);
   [[nodiscard]] std::shared_ptr<const LayerCosts> mixed(const Candidate& candidate);
 
   const Problem& problem_;
-  mutable std::mutex mutex_;
-  std::map<LayerKey, std::shared_future<std::shared_ptr<const LayerCosts>>> made_;
+  SegmentTable segments_;
+  OnceTable<LayerKey, LayerCosts> made_;
 };
 
 }  // namespace sgsim::search

@@ -158,8 +158,8 @@ ChunkMemory chunk_memory(const StateSetting& s, const LayerCosts& costs, const C
   return {.early = growing == single ? late : pass_peak(s, costs, kind, units, growing), .late = late, .kept = units.kept, .gradients = units.gradients};
 }
 
-Bytes reserved_memory(const StateSetting& s, const LayerCosts& costs, const Stages& stages, const std::vector<ChunkMemory>& memory, std::size_t stage,
-                      const std::vector<Beside>& beside, const cluster::Gpu& gpu) {
+Figures stage_memory(const StateSetting& s, const LayerCosts& costs, const Stages& stages, const std::vector<ChunkMemory>& memory, std::size_t stage,
+                     const std::vector<Beside>& beside, const cluster::Gpu& gpu) {
   const auto& chunks = stages.kinds[stages.stages[stage]];
   double dense = 0.0, expert = 0.0, early = 0.0, late = 0.0, kept = 0.0, gradients = 0.0;
   for (std::size_t v = 0; v < chunks.size(); ++v) {
@@ -176,7 +176,7 @@ Bytes reserved_memory(const StateSetting& s, const LayerCosts& costs, const Stag
   const double tied = tied_elements(costs, s.plan);
   const lower::RuntimeMemory runtime = lower::runtime_memory(gpu, communicators(s.plan, s.training, stage, tied > 0.0), s.training.execution);
   const Bytes allocated = state_memory(s, dense, expert) + Bytes(peak) + runtime.workspaces;
-  return lower::reserved_of(allocated, runtime);
+  return {.step_time = {}, .reserved = lower::reserved_of(allocated, runtime), .needed = allocated + runtime.communication + runtime.context};
 }
 
 }  // namespace sgsim::search

@@ -24,9 +24,9 @@ struct ChunkMemory {
 };
 [[nodiscard]] ChunkMemory chunk_memory(const StateSetting& setting, const LayerCosts& costs, const ChunkKind& kind);
 
-/// lower::Memory::reserved of one stage in closed form.
+/// Figures::reserved and Figures::needed of one stage in closed form; no step time.
 /// `chunk_memory`: by chunk kind; `stage`: its index; `beside`: its entry of live_beside.
-[[nodiscard]] Bytes reserved_memory(const StateSetting& setting, const LayerCosts& costs, const Stages& stages, const std::vector<ChunkMemory>& chunk_memory,
+[[nodiscard]] Figures stage_memory(const StateSetting& setting, const LayerCosts& costs, const Stages& stages, const std::vector<ChunkMemory>& chunk_memory,
                                     std::size_t stage, const std::vector<Beside>& beside, const cluster::Gpu& gpu);
 
 /// The part of it that no schedule or recomputation changes: parameters, gradients, optimizer state of the stage. A lower bound.

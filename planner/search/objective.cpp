@@ -36,7 +36,7 @@ double score(Objective objective, const Economics& e, int gpus, std::int64_t glo
       SGSIM_CHECK(share.has_value(), "the objective goodput needs failures, checkpoint and restart times");
       return *share > 0.0 ? step / static_cast<double>(global_batch) / *share : std::numeric_limits<double>::infinity();
     }
-    case Objective::memory: return figures.reserved.value();
+    case Objective::memory: return figures.needed.value();
   }
   return step;
 }

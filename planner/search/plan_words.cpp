@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/core/units_text.h"
 #include "sim/scenario/exact_text.h"
 #include "sim/scenario/json_reader.h"
@@ -17,6 +19,17 @@ using plan::Sharding;
 std::string_view word(Sharding s) { return scenario::name_of<Sharding>(words::kSharding, s); }
 std::string_view word(plan::Schedule s) { return scenario::name_of<plan::Schedule>(words::kSchedule, s); }
 std::string_view word(plan::Recompute r) { return scenario::name_of<plan::Recompute>(words::kRecompute, r); }
+
+/// "stages of 4 to 6 layers".
+std::string stages_text(const plan::Plan& p) {
+  if (p.stage_layers.empty()) return "";
+  std::vector<int> stages(static_cast<std::size_t>(p.pp), 0);
+  for (std::size_t g = 0; g < p.stage_layers.size(); ++g) stages[g % stages.size()] += p.stage_layers[g];
+  const auto [least, most] = std::minmax_element(stages.begin(), stages.end());
+  return fmt::format(" (stages of {} to {} layers)", *least, *most);
+}
+
+std::string list_text(const std::vector<int>& layers) { return layers.empty() ? "null" : fmt::format("[{}]", fmt::join(layers, ", ")); }
 
 bool sharded(const plan::Plan& p) { return p.sharding == Sharding::fsdp || p.sharding == Sharding::hybrid; }
 
@@ -42,7 +55,7 @@ std::string short_text(const Candidate& c) {
   std::string text;
   if (p.tp > 1) text += fmt::format("tp {}{}, ", p.tp, p.sequence_parallel ? " sp" : "");
   if (p.cp > 1) text += fmt::format("cp {}, ", p.cp);
-  if (p.pp > 1) text += fmt::format("pp {} {}{}, ", p.pp, word(p.schedule), p.virtual_stages > 1 ? fmt::format(" x{}", p.virtual_stages) : "");
+  if (p.pp > 1) text += fmt::format("pp {} {}{}{}, ", p.pp, word(p.schedule), p.virtual_stages > 1 ? fmt::format(" x{}", p.virtual_stages) : "", stages_text(p));
   text += fmt::format("dp {}{}", p.dp, state_text(p));
   if (p.ep > 1) text += fmt::format(", ep {}", p.ep);
   text += fmt::format(", micro-batch {} x {}, recompute {}", p.micro_batch, p.micro_batches(), word(p.recompute));
@@ -58,7 +71,7 @@ std::vector<scenario::Setting> settings_of(const Candidate& c) {
   std::vector<scenario::Setting> settings = {
       {"cluster.nodes", number(c.nodes)}, {"plan.dp", number(p.dp)}, {"plan.tp", number(p.tp)}, {"plan.pp", number(p.pp)}, {"plan.cp", number(p.cp)}, {"plan.ep", number(p.ep)},
       {"plan.sharding", std::string(word(p.sharding))}, {"plan.sequence_parallel", flag(p.sequence_parallel)}, {"plan.schedule", std::string(word(p.schedule))},
-      {"plan.virtual_stages", number(p.virtual_stages)}, {"plan.micro_batch", number(p.micro_batch)}, {"plan.recompute", std::string(word(p.recompute))}, {"plan.stage_layers", "null"},
+      {"plan.virtual_stages", number(p.virtual_stages)}, {"plan.micro_batch", number(p.micro_batch)}, {"plan.recompute", std::string(word(p.recompute))}, {"plan.stage_layers", list_text(p.stage_layers)},
       {"plan.recompute_layers", p.recompute_layers > 0 ? number(p.recompute_layers) : "null"}, {"plan.offload.optimizer", flag(p.offload.optimizer)}, {"plan.offload.activations", flag(p.offload.activations)}};
   if (sharded(p)) {
     settings.push_back({"plan.fsdp.layers_per_unit", number(p.fsdp.layers_per_unit)});

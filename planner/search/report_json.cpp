@@ -22,7 +22,8 @@ ordered_json found_json(const ReportInput& in, const Found& f) {
           {"simulated", f.exact.has_value()},
           {"estimated_step_time_s", f.estimate.step_time.value()},
           {"reserved_memory_bytes", f.figures().reserved.value()},
-          {"memory_headroom_bytes", (in.scenario.cluster.node.gpu.memory - f.figures().reserved).value()},
+          {"needed_memory_bytes", f.figures().needed.value()},
+          {"memory_headroom_bytes", (in.scenario.cluster.node.gpu.memory - f.figures().needed).value()},
           {"cost_per_sample", number_or_null(cost_per_sample(in.options.economics, gpus, f.figures().step_time, f.candidate.plan.global_batch))},
           {"cost_per_million_tokens", in.tokens_a_sample > 0 && in.options.economics.price ? ordered_json(1e6 * *cost_per_sample(in.options.economics, gpus, f.figures().step_time, f.candidate.plan.global_batch) / static_cast<double>(in.tokens_a_sample)) : ordered_json(nullptr)},
           {"useful_share", number_or_null(useful_share(in.options.economics, gpus))},
@@ -34,8 +35,9 @@ ordered_json found_json(const ReportInput& in, const Found& f) {
 std::string json_report(const ReportInput& in) {
   const SearchResult& r = in.result;
   ordered_json out = {{"schema_version", 1}, {"scenario", in.scenario.file}, {"complete", r.complete}};
-  out["counts"] = {{"considered", r.considered}, {"legal", r.legal}, {"estimated", r.estimated}, {"fitting", r.fitting}, {"simulated", r.simulated}};
+  out["counts"] = {{"considered", r.considered}, {"legal", r.legal}, {"estimated", r.estimated}, {"fitting", r.fitting}, {"timed", r.timed}, {"simulated", r.simulated}};
   out["wall"] = {{"enumerate_s", r.enumerate_s}, {"estimate_s", r.estimate_s}, {"exact_s", r.exact_s}, {"threads", in.options.threads}, {"layer_models", r.layer_costs}};
+  out["memory_rule"] = {{"capacity_bytes", in.scenario.cluster.node.gpu.memory.value()}, {"margin", in.options.memory_margin}};
   out["largest_estimate_error"] = r.largest_estimate_error;
   out["best"] = ordered_json::array();
   for (std::size_t i = 0; i < std::min(in.top, r.ranked.size()); ++i) out["best"].push_back(found_json(in, r.ranked[i]));

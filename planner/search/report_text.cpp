@@ -39,26 +39,28 @@ class Page {
     return share ? fmt::format("{:.1f} %", 100.0 * *share) : "-";
   }
   [[nodiscard]] std::vector<std::string> cells(const Found& f) const {
-    return {fmt::format("{}", f.candidate.nodes * gpus_a_node_), to_text(f.figures().step_time), to_text(f.figures().reserved),
-            fmt::format("{:.0f} %", 100.0 * (1.0 - f.figures().reserved / capacity_)), money(f), goodput(f), deviation(f), short_text(f.candidate)};
+    return {fmt::format("{}", f.candidate.nodes * gpus_a_node_), to_text(f.figures().step_time), to_text(f.figures().reserved), to_text(f.figures().needed),
+            fmt::format("{:.0f} %", 100.0 * (1.0 - f.figures().needed / capacity_)), money(f), goodput(f), deviation(f), short_text(f.candidate)};
   }
   [[nodiscard]] std::vector<std::string> titles() const {
-    return {"GPUs", "step", "memory", "free", in_.tokens_a_sample > 0 ? "cost/Mtoken" : "cost/1000", "useful", "estimate", "plan"};
+    return {"GPUs", "step", "shown", "needed", "headroom", in_.tokens_a_sample > 0 ? "cost/Mtoken" : "cost/1000", "useful", "estimate", "plan"};
   }
 
   void head() {
     const SearchResult& r = in_.result;
-    line(fmt::format("{}: {} plans considered, {} legal, {} estimated, {} fit, {} simulated{}", in_.scenario.file, scenario::grouped(static_cast<std::int64_t>(r.considered)),
+    line(fmt::format("{}: {} plans considered, {} legal, {} estimated, {} fit, {} timed, {} simulated{}", in_.scenario.file, scenario::grouped(static_cast<std::int64_t>(r.considered)),
                      scenario::grouped(static_cast<std::int64_t>(r.legal)), scenario::grouped(static_cast<std::int64_t>(r.estimated)), scenario::grouped(static_cast<std::int64_t>(r.fitting)),
-                     r.simulated, r.complete ? "" : "; STOPPED EARLY: the best so far"));
+                     scenario::grouped(static_cast<std::int64_t>(r.timed)), r.simulated, r.complete ? "" : "; STOPPED EARLY: the best so far"));
     line(fmt::format("  listed in {:.2f} s, estimated in {:.2f} s ({:.0f} plans a second on {} thread{}), leaders simulated in {:.2f} s; estimates within {:.1f} % of the simulated",
                      r.enumerate_s, r.estimate_s, static_cast<double>(r.estimated) / std::max(1e-9, r.estimate_s), in_.options.threads, in_.options.threads == 1 ? "" : "s", r.exact_s,
                      100.0 * r.largest_estimate_error));
+    line(fmt::format("  memory: {} a GPU; a plan fits if what it needs and {:.3g} % on top (--memory-margin) are there; \"shown\" counts blocks too that the allocator holds and can give back",
+                     to_text(capacity_), 100.0 * in_.options.memory_margin));
   }
   void best() {
     line("\nbest plans");
     if (in_.result.ranked.empty()) return line("  none: no plan that was looked at fits; see below why");
-    scenario::TextTable table("rrrrrrrl");
+    scenario::TextTable table("rrrrrrrrl");
     table.row(titles());
     for (std::size_t i = 0; i < std::min(in_.top, in_.result.ranked.size()); ++i) table.row(cells(in_.result.ranked[i]));
     text_ += table.text();
@@ -71,8 +73,8 @@ class Page {
   void front() {
     const auto& front = in_.result.front;
     if (front.empty()) return;
-    line(fmt::format("\nPareto front (step time, memory, GPUs{}): {} plans{}", in_.options.economics.price ? ", cost" : "", front.size(), front.size() > kFrontLines ? fmt::format(", {} shown", kFrontLines) : ""));
-    scenario::TextTable table("rrrrrrrl");
+    line(fmt::format("\nPareto front (step time, memory needed, GPUs{}): {} plans{}", in_.options.economics.price ? ", cost" : "", front.size(), front.size() > kFrontLines ? fmt::format(", {} shown", kFrontLines) : ""));
+    scenario::TextTable table("rrrrrrrrl");
     table.row(titles());
     const std::size_t shown = std::min(kFrontLines, front.size());
     for (std::size_t i = 0; i < shown; ++i) table.row(cells(front[shown == 1 ? 0 : i * (front.size() - 1) / (shown - 1)]));

@@ -1,72 +1,73 @@
 #include "planner/search/search.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <exception>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <numeric>
-#include <thread>
 #include <utility>
 
-#include "planner/search/estimator.h"
 #include "planner/search/exact.h"
+#include "planner/search/families.h"
 #include "planner/search/front.h"
-#include "sim/core/units_text.h"
+#include "planner/search/parallel.h"
 
 namespace sgsim::search {
 namespace {
 
-// Closed-form memory of plans near the limit may be off by so much; those go on and are lowered before they are shown.
-constexpr double kMemoryDoubt = 0.05;
-// Room left when the number of recomputed layers is chosen: twice the median error of closed-form memory (docs/planning.md).
-constexpr double kChoiceMargin = 0.01;
 // Plans of one layout differ in buckets and prefetch only: this many of each layout are simulated.
 constexpr int kExactALayout = 3;
-// Leaders are simulated in groups of this many, whatever the number of threads, so that the same ones are.
-constexpr std::size_t kWave = 8;
+// Plans are timed and leaders simulated in groups of this many, whatever the number of threads, so that the same ones are.
+constexpr std::size_t kTimeWave = 1024, kWave = 8;
 constexpr std::size_t kMostFront = 160;  // plans simulated for the Pareto front at most
+constexpr std::size_t kLastTimed = 256;  // plans still timed, and kWave simulated, when the search is stopped: the best so far is not a guess
+
+struct Entry {
+  Found found;
+  bool too_large = false;  // lowering said so
+};
 
 class Search {
  public:
   Search(const Problem& problem, const Axes& axes, const SearchOptions& options)
-      : problem_(problem), axes_(axes), options_(options), table_(problem), capacity_(problem.scenario.cluster.node.gpu.memory), started_(Clock::now()) {}
+      : problem_(problem), axes_(axes), options_(options), table_(problem), rule_{.capacity = problem.scenario.cluster.node.gpu.memory, .margin = options.memory_margin},
+        threads_(std::max(1u, options.threads)), started_(Clock::now()) {}
 
   SearchResult run();
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct FamilyResult {
-    std::vector<Found> fit;
-    Rejections rejections;
-    std::uint64_t estimated = 0;
-  };
 
   [[nodiscard]] double elapsed() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
   [[nodiscard]] bool stop() {
+    if (finishing_) return false;
     if (stopped_ || options_.cancelled() || (options_.budget > 0.0 && elapsed() > options_.budget)) stopped_ = true;
     return stopped_;
   }
   [[nodiscard]] int gpus(const Candidate& c) const { return c.nodes * problem_.scenario.cluster.node.gpus; }
   [[nodiscard]] double score_of(const Candidate& c, const Figures& f) const { return score(options_.objective, options_.economics, gpus(c), c.plan.global_batch, f); }
   [[nodiscard]] Point point_of(const Found& f) const {
-    return {.step_time = f.figures().step_time.value(), .memory = f.figures().reserved.value(), .gpus = static_cast<double>(gpus(f.candidate)),
+    return {.step_time = f.figures().step_time.value(), .memory = f.figures().needed.value(), .gpus = static_cast<double>(gpus(f.candidate)),
             .cost = cost_per_sample(options_.economics, gpus(f.candidate), f.figures().step_time, f.candidate.plan.global_batch).value_or(0.0)};
   }
-
+  [[nodiscard]] bool fits(const Entry& e) const { return !e.too_large && rule_.fits(e.found.figures()); }
   template <class Work>
-  void parallel(std::size_t count, Work work);
+  void on_threads(std::size_t count, Work work) {
+    parallel(threads_, count, [this] { return stop(); }, work);
+  }
+  [[nodiscard]] Estimator& estimator(unsigned thread) { return families_[thread]->estimator(); }
+
   void estimate_all();
-  void keep(const Candidate& candidate, const Figures& figures, FamilyResult& result);
-  static void reject(const char* rule, std::uint64_t plans, FamilyResult& result, const std::string& example);
-  [[nodiscard]] bool estimate_layout(const Layout& layout, const std::vector<StateOption>& options, Estimator& estimator, FamilyResult& result);
-  [[nodiscard]] bool estimate_some(const Layout& layout, const std::vector<StateOption>& options, Estimator& estimator, FamilyResult& result);
-  void estimate_family(const Family& family, Estimator& estimator, FamilyResult& result);
-  void simulate_leaders();
+  void show_best_so_far(const FamilyResult& result, Estimator& estimator);
+  void sort_from(std::size_t first);
+  void time(const std::vector<std::size_t>& which);
+  void time_promising();
   void simulate(const std::vector<std::size_t>& which);
+  void simulate_leaders();
+  void finish_early();
+  [[nodiscard]] std::vector<std::size_t> front();
   void rank();
   void tell(const char* phase, std::uint64_t done, std::uint64_t total);
 
@@ -74,255 +75,235 @@ class Search {
   const Axes& axes_;
   const SearchOptions& options_;
   LayerCostTable table_;
-  Bytes capacity_;
+  MemoryRule rule_;
+  unsigned threads_;
   Clock::time_point started_;
   std::atomic<bool> stopped_ = false;
+  bool finishing_ = false;                 // stopped, and about to time the best so far
   Space space_;
-  std::vector<Found> fit_;                 // by estimated score
-  std::vector<bool> too_large_;            // parallel: lowering said so
+  std::vector<Entry> entries_;             // plans that may fit, by score
   std::mutex telling_;
   std::optional<std::pair<double, Figures>> best_;
+  std::vector<std::unique_ptr<FamilyEstimator>> families_;
   std::vector<std::unique_ptr<Exact>> exact_;
   SearchResult result_;
 };
-
-/// Calls work(thread, index) for each index below count, in order of index on free threads, until told to stop.
-template <class Work>
-void Search::parallel(std::size_t count, Work work) {
-  std::atomic<std::size_t> next = 0;
-  std::exception_ptr failure;
-  std::mutex failing;
-  const auto body = [&](unsigned thread) {
-    try {
-      for (std::size_t i = next++; i < count && !stop(); i = next++) work(thread, i);
-    } catch (...) {
-      const std::lock_guard lock(failing);
-      if (!failure) failure = std::current_exception();
-      next = count;
-    }
-  };
-  std::vector<std::thread> threads;
-  for (unsigned t = 1; t < std::max(1u, options_.threads); ++t) threads.emplace_back(body, t);
-  body(0);
-  for (std::thread& t : threads) t.join();
-  if (failure) std::rethrow_exception(failure);
-}
 
 void Search::tell(const char* phase, std::uint64_t done, std::uint64_t total) {
   const std::lock_guard lock(telling_);
   options_.progress({.phase = phase, .done = done, .total = total, .best = best_ ? std::optional(best_->second) : std::nullopt});
 }
 
-void Search::keep(const Candidate& candidate, const Figures& figures, FamilyResult& result) {
-  Found found{.candidate = candidate, .estimate = figures, .exact = {}, .score = 0.0};
-  found.score = score_of(candidate, figures);
-  result.fit.push_back(std::move(found));
-}
-
-void Search::reject(const char* rule, std::uint64_t plans, FamilyResult& result, const std::string& example) {
-  if (plans == 0) return;
-  Rejection& r = result.rejections[rule];
-  if (r.plans == 0) r.example = example;
-  r.plans += plans;
-}
-
-/// Options of a layout, those that do not fit again with what can be offloaded. Whether any fits.
-bool Search::estimate_layout(const Layout& layout, const std::vector<StateOption>& options, Estimator& estimator, FamilyResult& result) {
-  const std::size_t count = axes_.offload_optimizer ? options.size() / 2 : options.size();
-  std::vector<std::size_t> open(count);
-  std::iota(open.begin(), open.end(), std::size_t{0});
-  bool any = false;
-  for (const bool activations : {false, true}) {
-    if (activations && !offloads_activations(axes_, layout)) continue;
-    Layout tried = layout;
-    tried.plan.offload.activations = activations;
-    for (const bool optimizer : {false, true}) {
-      if (optimizer && !axes_.offload_optimizer) continue;
-      reject("offload_not_needed", count - open.size(), result, "the same plan fits without");
-      std::vector<StateOption> some;
-      for (const std::size_t i : open) some.push_back(options[optimizer ? count + i : i]);
-      const std::vector<Figures> figures = estimator.estimate(tried, some, capacity_ * (1.0 + kMemoryDoubt));
-      result.estimated += some.size();
-      std::vector<std::size_t> still_open;
-      for (std::size_t i = 0; i < some.size(); ++i) {
-        if (figures[i].reserved > capacity_ || options_.objective == Objective::memory) still_open.push_back(open[i]);
-        if (figures[i].reserved > capacity_ * (1.0 + kMemoryDoubt)) {
-          reject("memory", 1, result, fmt::format("{} of {}", to_text(figures[i].reserved), to_text(capacity_)));
-          continue;
-        }
-        any = true;
-        keep(candidate_of(tried, some[i]), figures[i], result);
-      }
-      open = std::move(still_open);
-    }
+/// For the progress line only: a family's plan with the lowest bound, timed where it could be the best.
+void Search::show_best_so_far(const FamilyResult& result, Estimator& estimator) {
+  const auto least = std::min_element(result.fit.begin(), result.fit.end(), [](const Found& a, const Found& b) { return a.score < b.score; });
+  if (least == result.fit.end() || !rule_.fits(least->estimate)) return;
+  {
+    const std::lock_guard lock(telling_);
+    if (best_ && least->score >= best_->first) return;
   }
-  return any;
-}
-
-/// As few layers recomputed as fit. Whether a larger micro-batch may still do with some.
-bool Search::estimate_some(const Layout& layout, const std::vector<StateOption>& options, Estimator& estimator, FamilyResult& result) {
-  bool any = false;
-  for (const StateOption& option : options) {
-    if (option.offload_optimizer) {
-      reject("offload_not_needed", 1, result, "more layers recomputed do it");
-      continue;
-    }
-    const auto some = estimator.fewest_recomputed(layout, option, capacity_ * (1.0 - kChoiceMargin));
-    ++result.estimated;
-    any |= some.layers < some.all;
-    if (some.layers == 0) {
-      reject("recompute_not_needed", 1, result, "the same plan fits without");
-    } else if (some.layers == some.all) {
-      reject("recompute_all_layers", 1, result, "some are not enough");
-    } else {
-      Candidate candidate = candidate_of(layout, option);
-      candidate.plan.recompute_layers = some.layers;
-      keep(candidate, some.figures, result);
-    }
-  }
-  return any;
-}
-
-void Search::estimate_family(const Family& family, Estimator& estimator, FamilyResult& result) {
-  const cluster::Cluster cluster = resized(problem_.scenario.cluster, family.front().nodes);
-  bool full = false;
-  for (const Layout& layout : family) {
-    const std::vector<StateOption> options = state_options(axes_, layout, cluster);
-    if (full) {  // activations of a larger micro-batch are no smaller, and all else is the same
-      reject("memory_of_smaller_micro_batch", plans_of(axes_, layout, cluster), result, "");
-    } else if (layout.plan.recompute == plan::Recompute::selective && !estimator.recomputes(layout)) {
-      reject("recompute_finds_nothing", plans_of(axes_, layout, cluster), result, "selective with fused attention is the plan without");
-    } else {
-      full = !(layout.plan.recompute_layers > 0 ? estimate_some(layout, options, estimator, result) : estimate_layout(layout, options, estimator, result));
-    }
-  }
+  Figures figures = least->estimate;
+  const StateOption option = option_of(least->candidate);
+  figures.step_time = estimator.step_times(layout_of(least->candidate), {&option, 1})[0];
+  const double score = score_of(least->candidate, figures);
+  const std::lock_guard lock(telling_);
+  if (!best_ || score < best_->first) best_ = {score, figures};
 }
 
 void Search::estimate_all() {
-  std::vector<FamilyResult> results(space_.families.size());
-  std::vector<std::unique_ptr<Estimator>> estimators(std::max(1u, options_.threads));
+  const std::size_t count = space_.families.size();
+  std::vector<FamilyResult> results(count);
+  families_.resize(threads_);
+  // A stride that visits every family, so that what a stopped search has seen is spread over the space.
+  std::size_t stride = std::max<std::size_t>(1, count * 5 / 13);
+  while (std::gcd(stride, count) > 1) ++stride;
   std::atomic<std::uint64_t> done = 0;
-  parallel(results.size(), [&](unsigned thread, std::size_t i) {
-    if (!estimators[thread]) estimators[thread] = std::make_unique<Estimator>(problem_, table_);
-    estimate_family(space_.families[i], *estimators[thread], results[i]);
-    {
-      const std::lock_guard lock(telling_);
-      for (const Found& f : results[i].fit) {
-        if (f.estimate.reserved <= capacity_ && (!best_ || f.score < best_->first)) best_ = {f.score, f.estimate};
-      }
-    }
-    tell("families of plans estimated", ++done, results.size());
+  on_threads(count, [&](unsigned thread, std::size_t i) {
+    if (!families_[thread]) families_[thread] = std::make_unique<FamilyEstimator>(problem_, axes_, options_, table_);
+    FamilyResult& result = results[i * stride % count];
+    result = families_[thread]->run(space_.families[i * stride % count]);
+    show_best_so_far(result, estimator(thread));
+    tell("families of plans estimated", ++done, count);
   });
   for (FamilyResult& r : results) {
     result_.estimated += r.estimated;
-    std::move(r.fit.begin(), r.fit.end(), std::back_inserter(fit_));
+    for (Found& found : r.fit) entries_.push_back({.found = std::move(found)});
     for (const auto& [rule, rejection] : r.rejections) {
       Rejection& total = result_.rejections[rule];
       total.plans += rejection.plans;
       if (total.example.empty()) total.example = rejection.example;
     }
   }
-  std::stable_sort(fit_.begin(), fit_.end(), [](const Found& a, const Found& b) { return std::pair(a.score, a.estimate.step_time) < std::pair(b.score, b.estimate.step_time); });
-  too_large_.assign(fit_.size(), false);
   best_.reset();
+  sort_from(0);
+}
+
+void Search::sort_from(std::size_t first) {
+  std::stable_sort(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.found.score, a.found.estimate.step_time) < std::pair(b.found.score, b.found.estimate.step_time);
+  });
+}
+
+/// Estimates in place of bounds. Plans of one layout are timed together.
+void Search::time(const std::vector<std::size_t>& which) {
+  std::map<Layout, std::vector<std::size_t>> by_layout;
+  for (const std::size_t i : which) {
+    if (!entries_[i].found.timed) by_layout[layout_of(entries_[i].found.candidate)].push_back(i);
+  }
+  const std::vector<std::pair<Layout, std::vector<std::size_t>>> groups(by_layout.begin(), by_layout.end());
+  on_threads(groups.size(), [&](unsigned thread, std::size_t g) {
+    if (!families_[thread]) families_[thread] = std::make_unique<FamilyEstimator>(problem_, axes_, options_, table_);
+    std::vector<StateOption> options;
+    for (const std::size_t i : groups[g].second) options.push_back(option_of(entries_[i].found.candidate));
+    const std::vector<Seconds> times = estimator(thread).step_times(groups[g].first, options);
+    for (std::size_t k = 0; k < times.size(); ++k) {
+      Found& found = entries_[groups[g].second[k]].found;
+      found.estimate.step_time = times[k];
+      found.timed = true;
+      found.score = score_of(found.candidate, found.estimate);
+    }
+  });
+}
+
+/// In order of their bounds, in waves: what could be among the leaders or on the front, as far as the waves before it tell.
+void Search::time_promising() {
+  double best = std::numeric_limits<double>::infinity();
+  std::vector<Point> front;
+  const auto open = [&](const Entry& e) {
+    if (e.found.score <= best * (1.0 + options_.margin)) return true;
+    const Point point = point_of(e.found);
+    return rule_.fits(e.found.estimate) && std::none_of(front.begin(), front.end(), [&](const Point& p) { return dominates(p, point); });
+  };
+  for (std::size_t next = 0; next < entries_.size() && !stop();) {
+    std::vector<std::size_t> wave;
+    for (; next < entries_.size() && wave.size() < kTimeWave; ++next) {
+      if (open(entries_[next])) wave.push_back(next);
+    }
+    time(wave);
+    std::vector<Point> points = std::move(front);
+    for (const std::size_t i : wave) {
+      const Found& found = entries_[i].found;
+      if (!found.timed || !rule_.fits(found.estimate)) continue;
+      best = std::min(best, found.score);
+      points.push_back(point_of(found));
+    }
+    front.clear();
+    for (const std::size_t member : pareto_front(points)) front.push_back(points[member]);
+    tell("plans timed", next, entries_.size());
+  }
+  sort_from(0);
 }
 
 void Search::simulate(const std::vector<std::size_t>& which) {
-  parallel(which.size(), [&](unsigned thread, std::size_t i) {
+  time(which);
+  on_threads(which.size(), [&](unsigned thread, std::size_t i) {
     if (!exact_[thread]) exact_[thread] = std::make_unique<Exact>(problem_, table_);
-    Found& found = fit_[which[i]];
+    Found& found = entries_[which[i]].found;
     found.exact = exact_[thread]->evaluate(found.candidate);
     found.score = score_of(found.candidate, *found.exact);
   });
   for (const std::size_t i : which) {
-    const Found& found = fit_[i];
-    if (!found.exact) continue;
+    Entry& e = entries_[i];
+    if (!e.found.exact) continue;
     ++result_.simulated;
-    result_.largest_estimate_error = std::max(result_.largest_estimate_error, std::abs(found.estimate.step_time / found.exact->step_time - 1.0));
-    too_large_[i] = found.exact->reserved > capacity_;
-    if (!too_large_[i] && (!best_ || found.score < best_->first)) best_ = {found.score, *found.exact};
+    result_.largest_estimate_error = std::max(result_.largest_estimate_error, std::abs(e.found.estimate.step_time / e.found.exact->step_time - 1.0));
+    e.too_large = !rule_.fits(*e.found.exact);
+    if (!e.too_large && (!best_ || e.found.score < best_->first)) best_ = {e.found.score, *e.found.exact};
   }
 }
 
 /// Waves in order of the estimates until what is left cannot be better, by `margin`, than the best.
 void Search::simulate_leaders() {
-  exact_.resize(std::max(1u, options_.threads));
-  std::map<std::size_t, int> of_layout;
-  std::vector<std::pair<std::size_t, Layout>> layouts;
-  const auto layout_of = [&](const Candidate& c) {
-    Layout layout{.nodes = c.nodes, .plan = c.plan};
-    layout.plan.sharding = plan::Sharding::ddp;
-    layout.plan.fsdp = {};
-    layout.plan.buckets = {};
-    layout.plan.offload.optimizer = false;
-    for (const auto& [index, known] : layouts) {
-      if (known == layout) return index;
-    }
-    layouts.emplace_back(layouts.size(), layout);
-    return layouts.size() - 1;
-  };
+  std::map<Layout, int> of_layout;
   std::size_t next = 0;
-  while (next < fit_.size() && result_.simulated < options_.most_exact && !stop()) {
-    if (best_ && fit_[next].score > best_->first * (1.0 + options_.margin)) break;
-    std::vector<std::size_t> wave;
-    for (; next < fit_.size() && wave.size() < kWave; ++next) {
-      if (of_layout[layout_of(fit_[next].candidate)]++ < kExactALayout) wave.push_back(next);
+  while (next < entries_.size() && result_.simulated < options_.most_exact && !stop()) {
+    const double worst = best_ ? best_->first * (1.0 + options_.margin) : std::numeric_limits<double>::infinity();
+    std::map<Layout, int> taken;
+    std::vector<std::size_t> wave, bounds;
+    std::size_t after = next;
+    for (; after < entries_.size() && wave.size() < kWave && entries_[after].found.score <= worst; ++after) {
+      const Layout layout = layout_of(entries_[after].found.candidate);
+      if (!entries_[after].found.timed) bounds.push_back(after);
+      if (of_layout[layout] + taken[layout]++ < kExactALayout) wave.push_back(after);
     }
+    if (!bounds.empty()) {  // time_promising() thought them hopeless, against a plan that was then found not to fit
+      time(bounds);
+      sort_from(next);
+      continue;
+    }
+    if (wave.empty()) break;
+    for (const auto& [layout, count] : taken) of_layout[layout] += count;
+    next = after;
     simulate(wave);
     tell("plans simulated", result_.simulated, std::max<std::uint64_t>(result_.simulated, options_.most_exact));
   }
 }
 
-void Search::rank() {
-  std::vector<Point> points;
-  std::vector<std::size_t> of_point;
-  const auto collect = [&] {
-    points.clear();
-    of_point.clear();
-    for (std::size_t i = 0; i < fit_.size(); ++i) {
-      if (too_large_[i] || fit_[i].figures().reserved > capacity_) continue;
-      points.push_back(point_of(fit_[i]));
+/// Stopped: the most promising of what was seen are timed and a few simulated all the same.
+void Search::finish_early() {
+  finishing_ = true;
+  std::vector<std::size_t> first(std::min(entries_.size(), kLastTimed));
+  std::iota(first.begin(), first.end(), std::size_t{0});
+  time(first);
+  sort_from(0);
+  if (result_.simulated == 0) {
+    first.clear();
+    for (std::size_t i = 0; i < entries_.size() && first.size() < kWave; ++i) {
+      if (entries_[i].found.timed && fits(entries_[i])) first.push_back(i);
+    }
+    simulate(first);
+  }
+  finishing_ = false;
+}
+
+/// Indices of the front. Bounds that make it are timed and estimates that make it are simulated, and the front is drawn again, until it holds simulated
+/// plans only or enough were simulated.
+std::vector<std::size_t> Search::front() {
+  for (std::size_t budget = kMostFront;;) {
+    const bool stopped = stop();
+    std::vector<Point> points;
+    std::vector<std::size_t> of_point, members, bounds, estimates;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (!fits(entries_[i]) || (stopped && !entries_[i].found.timed)) continue;
+      points.push_back(point_of(entries_[i].found));
       of_point.push_back(i);
     }
-  };
-  // Estimates that make the front are simulated, and the front drawn again, until it holds simulated plans only or enough were simulated.
-  std::vector<std::size_t> members;
-  for (std::size_t budget = kMostFront;;) {
-    collect();
-    members = pareto_front(points);
-    std::vector<std::size_t> unknown;
-    for (const std::size_t m : members) {
-      if (!fit_[of_point[m]].exact && unknown.size() < std::min(budget, kWave)) unknown.push_back(of_point[m]);
+    for (const std::size_t m : pareto_front(points)) members.push_back(of_point[m]);
+    for (const std::size_t i : members) {
+      if (!entries_[i].found.timed) bounds.push_back(i);
+      else if (!entries_[i].found.exact && estimates.size() < std::min(budget, kWave)) estimates.push_back(i);
     }
-    if (unknown.empty() || stop()) break;
-    budget -= unknown.size();
-    simulate(unknown);
-  }
-  std::vector<bool> shown(fit_.size(), false);
-  for (const std::size_t m : members) {
-    result_.front.push_back(fit_[of_point[m]]);
-    shown[of_point[m]] = true;
-  }
-  for (std::size_t i = 0; i < fit_.size(); ++i) {
-    if (too_large_[i] || fit_[i].estimate.reserved > capacity_ * (1.0 + kMemoryDoubt)) {
-      Rejection& r = result_.rejections["memory"];
-      if (r.plans++ == 0) r.example = fmt::format("{} of {}", to_text(fit_[i].figures().reserved), to_text(capacity_));
-    } else if (fit_[i].exact) {
-      result_.ranked.push_back(fit_[i]);
-      shown[i] = true;
+    if (stopped || (bounds.empty() && estimates.empty())) return members;
+    if (!bounds.empty()) {
+      time(bounds);
+      continue;
     }
+    budget -= estimates.size();
+    simulate(estimates);
+    tell("plans simulated for the front", result_.simulated, result_.simulated + budget);
   }
-  std::stable_sort(result_.ranked.begin(), result_.ranked.end(), [](const Found& a, const Found& b) { return a.score < b.score; });
-  for (std::size_t i = 0; i < fit_.size(); ++i) {
-    if (too_large_[i]) continue;
+}
+
+void Search::rank() {
+  std::vector<bool> shown(entries_.size(), false);
+  for (const std::size_t i : front()) {
+    result_.front.push_back(entries_[i].found);
+    shown[i] = true;
+  }
+  std::stable_sort(result_.front.begin(), result_.front.end(), [](const Found& a, const Found& b) { return a.figures().step_time < b.figures().step_time; });
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Found& found = entries_[i].found;
+    if (found.timed) ++result_.timed;
+    if (!fits(entries_[i])) {
+      reject_memory(rule_, found.figures(), result_.rejections);
+      continue;
+    }
     ++result_.fitting;
-    if (!shown[i]) ++result_.rejections["slower"].plans;
+    if (found.exact) result_.ranked.push_back(found);
+    else if (!shown[i]) ++result_.rejections["slower"].plans;
   }
-  if (result_.ranked.empty()) {  // stopped before anything was simulated: the estimates
-    for (const Found& f : fit_) {
-      if (f.estimate.reserved <= capacity_ && result_.ranked.size() < kWave) result_.ranked.push_back(f);
-    }
-  }
+  if (auto slower = result_.rejections.find("slower"); slower != result_.rejections.end()) slower->second.example = "fits, and neither among the leaders nor on the front";
+  std::stable_sort(result_.ranked.begin(), result_.ranked.end(), [](const Found& a, const Found& b) { return a.score < b.score; });
 }
 
 SearchResult Search::run() {
@@ -332,17 +313,18 @@ SearchResult Search::run() {
   result_.considered = space_.considered;
   result_.legal = space_.plans;
   result_.enumerate_s = elapsed();
+  exact_.resize(threads_);
   estimate_all();
+  time_promising();
   result_.estimate_s = elapsed() - result_.enumerate_s;
-  result_.complete = !stopped_;
-  stopped_ = false;
   simulate_leaders();
+  if (stop()) finish_early();
   rank();
   result_.exact_s = elapsed() - result_.enumerate_s - result_.estimate_s;
-  result_.complete = result_.complete && !stopped_;
+  result_.complete = !stopped_;
   result_.layer_costs = table_.size();
-  if (!fit_.empty()) {
-    const Candidate& any = fit_.front().candidate;
+  if (!entries_.empty()) {
+    const Candidate& any = entries_.front().found.candidate;
     result_.flops_a_sample = table_.get(any)->model->model_flops / static_cast<double>(any.plan.micro_batch);
   }
   return std::move(result_);

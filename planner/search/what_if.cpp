@@ -29,7 +29,7 @@ std::vector<Change> changes_of(const scenario::Scenario& base) {
 }
 
 /// The plan on a changed machine; with fewer nodes it has fewer data-parallel replicas.
-std::optional<Figures> kept(const Problem& problem, Candidate candidate) {
+std::optional<Figures> kept(const Problem& problem, double margin, Candidate candidate) {
   const int before = candidate.nodes;
   candidate.nodes = problem.scenario.cluster.nodes;
   if (candidate.plan.dp * candidate.nodes % before != 0) return std::nullopt;
@@ -37,7 +37,8 @@ std::optional<Figures> kept(const Problem& problem, Candidate candidate) {
   if (!plan::check_plan(problem.cache.load(problem.scenario).shape, candidate.plan, problem.scenario.cluster).empty()) return std::nullopt;
   LayerCostTable table(problem);
   const Figures figures = Exact(problem, table).evaluate(candidate);
-  return figures.reserved <= problem.scenario.cluster.node.gpu.memory ? std::optional(figures) : std::nullopt;
+  const MemoryRule rule{.capacity = problem.scenario.cluster.node.gpu.memory, .margin = margin};
+  return rule.fits(figures) ? std::optional(figures) : std::nullopt;
 }
 
 }  // namespace
@@ -50,7 +51,7 @@ std::vector<WhatIf> what_if(const Problem& problem, const Axes& axes, const Sear
     Axes tried = axes;
     tried.nodes = {change.scenario.cluster.nodes};
     SearchResult result = search(changed, tried, options);
-    WhatIf answer{.change = change.name, .best = {}, .same = kept(changed, before)};
+    WhatIf answer{.change = change.name, .best = {}, .same = kept(changed, options.memory_margin, before)};
     if (!result.ranked.empty()) answer.best = std::move(result.ranked.front());
     answers.push_back(std::move(answer));
   }

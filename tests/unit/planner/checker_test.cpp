@@ -32,6 +32,8 @@ Claim good() {
   c.global_batch = 64;
   c.step_time = 0.03;
   c.memory = 2e9;
+  c.memory_needed = 1.8e9;
+  c.memory_margin = 0.1;
   return c;
 }
 
@@ -80,8 +82,10 @@ TEST_CASE("checker: refuses what is wrong, one change at a time") {
       {"shard group", [](Claim& c) { c.sharding = "hybrid", c.shard_group = 3; }},
       {"interleaved groups", [](Claim& c) { c.schedule = "interleaved", c.virtual_stages = 2, c.global_batch = 56; }},
       {"chunks", [](Claim& c) { c.virtual_stages = 2; }},
-      {"too little memory claimed", [](Claim& c) { c.memory = 1.4e9; }},
-      {"does not fit", [](Claim& c) { c.memory = 11e9; }},
+      {"too little memory claimed", [](Claim& c) { c.memory_needed = 1.4e9; }},
+      {"shows less than it needs", [](Claim& c) { c.memory = 1.7e9; }},
+      {"fits without its margin only", [](Claim& c) { c.memory = c.memory_needed = 9.2e9; }},  // 10e9 / 1.1 = 9.09e9
+      {"does not fit", [](Claim& c) { c.memory = c.memory_needed = 11e9; }},
       {"faster than the peak", [](Claim& c) { c.step_time = 0.02; }},
   };
   for (const auto& [name, change] : changes) {
