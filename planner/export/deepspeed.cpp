@@ -30,6 +30,10 @@ Exported deepspeed(const Job& job) {
   if (p.virtual_stages > 1) out.gaps.push_back("interleaved chunks: DeepSpeed has none");
   if (p.tp > 1) out.gaps.push_back(fmt::format("tensor parallel {}: from the model library (Megatron-DeepSpeed: --tensor-model-parallel-size)", p.tp));
   if (p.cp > 1) out.gaps.push_back(fmt::format("context parallel {}", p.cp));
+  const bool sharded = stage_of(p.sharding) == 3;
+  if (sharded && (p.fsdp.layers_per_unit != 1 || p.fsdp.prefetch != 1)) out.gaps.push_back("units of several layers and prefetch: ZeRO-3 gathers parameter by parameter, as far ahead as stage3_prefetch_bucket_size (elements) says");
+  if (sharded && !p.fsdp.reshard_after_forward) out.gaps.push_back("parameters kept after the forward pass: ZeRO-3 gathers again, unless stage3_max_live_parameters and stage3_max_reuse_distance cover the model");
+  if (!p.stage_layers.empty()) out.gaps.push_back(fmt::format("layers of each stage [{}]: PipelineModule(..., partition_method=...) with weights of your own", fmt::join(p.stage_layers, ", ")));
   if (p.recompute != plan::Recompute::none) out.gaps.push_back("recomputation: deepspeed.checkpointing.checkpoint around each layer in the script");
   ordered_json zero = {{"stage", stage_of(p.sharding)}, {"overlap_comm", p.buckets.overlap}};
   if (p.offload.optimizer && stage_of(p.sharding) == 0) out.gaps.push_back("optimizer offload: DeepSpeed offloads from ZeRO stage 1 on");
@@ -48,7 +52,7 @@ Exported deepspeed(const Job& job) {
                          {"bf16", {{"enabled", job.training.compute_dtype == graph::DType::bfloat16}}},
                          {"fp16", {{"enabled", job.training.compute_dtype == graph::DType::float16}}}};
   if (job.training.clip_gradients) config["gradient_clipping"] = 1.0;
-  config["sgsim"] = {{"keys_of", "DeepSpeed 0.16 and later (deepspeed/runtime/config.py, zero/config.py)"}, {"tensor_parallel", p.tp}, {"pipeline_parallel", p.pp}, {"data_parallel", p.dp}, {"not_expressed", out.gaps}};
+  config["sgsim"] = {{"keys_of", "DeepSpeed 0.18.2 (deepspeed/runtime/config.py, zero/config.py)"}, {"tensor_parallel", p.tp}, {"pipeline_parallel", p.pp}, {"data_parallel", p.dp}, {"not_expressed", out.gaps}};
   out.text = config.dump(2) + "\n";
   return out;
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +31,11 @@ class Lines {
   std::string comment_, text_;
   std::vector<std::string> gaps_;
 };
+
+/// Whether all chunks of a pipeline have the same number of layers.
+[[nodiscard]] inline bool equal_chunks(const std::vector<int>& layers) {
+  return std::adjacent_find(layers.begin(), layers.end(), std::not_equal_to<>()) == layers.end();
+}
 
 [[nodiscard]] inline std::string_view recompute_word(plan::Recompute r) {
   return r == plan::Recompute::none ? "none" : r == plan::Recompute::selective ? "selective" : "full";

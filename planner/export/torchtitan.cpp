@@ -4,6 +4,7 @@
 
 #include "planner/export/export.h"
 #include "planner/export/lines.h"
+#include "sim/plan/legality.h"
 
 namespace sgsim::exporting {
 namespace {
@@ -12,6 +13,18 @@ std::int64_t stage_layers(const Job& job) { return std::max<std::int64_t>(1, job
 
 /// Of so many layers one is recomputed.
 std::int64_t every(const Job& job) { return std::max<std::int64_t>(1, stage_layers(job) / std::max(1, job.plan.recompute_layers)); }
+
+/// Modules of each chunk by the names of torchtitan's decoder models (llama3, llama4, qwen3, deepseek_v3).
+std::string chunks_text(const std::vector<int>& layers) {
+  std::string text;
+  int next = 0;
+  for (std::size_t g = 0; g < layers.size(); ++g) {
+    text += g == 0 ? "  [\"tok_embeddings\"" : "  [";
+    for (int l = 0; l < layers[g]; ++l) text += fmt::format("{}\"layers.{}\"", g == 0 || l > 0 ? ", " : "", next++);
+    text += g + 1 == layers.size() ? ", \"norm\", \"output\"],\n" : "],\n";
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -29,12 +42,13 @@ Exported torchtitan(const Job& job) {
   if (p.offload.activations) out.gap("activation offload");
   if (p.recompute_layers > 0) out.gap(fmt::format("{} of {} layers of each stage recomputed: written as every {}th, spread over the stage", p.recompute_layers, stage_layers(job), every(job)));
   if (p.schedule == plan::Schedule::zero_bubble) out.gap("ZB-H1 with one stage a rank: torchtitan has PyTorch's InterleavedZeroBubble (ZB1P) with two or more; written as 1F1B");
-  out.line("# Keys of torchtitan v0.1 and v0.2 (torchtitan/config/job_config.py); later versions take their configuration in Python.");
+  if (job.training.compute_dtype == graph::DType::float16) out.gap("float16: torchtitan takes bfloat16 or float32; written as bfloat16");
+  out.line("# Keys of torchtitan 0.2.0 (torchtitan/config/job_config.py); later versions take their configuration in Python.");
   out.line("[training]");
   out.line("local_batch_size = {}", p.pp > 1 ? p.global_batch / p.dp : p.micro_batch);
   out.line("global_batch_size = {}", p.global_batch);
   if (job.model.sequence > 0) out.line("seq_len = {}", job.model.sequence);
-  out.line("mixed_precision_param = \"{}\"", graph::to_text(job.training.compute_dtype));
+  out.line("mixed_precision_param = \"{}\"", job.training.compute_dtype == graph::DType::float32 ? "float32" : "bfloat16");
   out.line("mixed_precision_reduce = \"float32\"");
   out.line("\n[parallelism]");
   out.line("data_parallel_replicate_degree = {}", p.dp / shard);
@@ -50,7 +64,8 @@ Exported torchtitan(const Job& job) {
     const char* schedule = p.schedule == plan::Schedule::gpipe ? "GPipe" : p.schedule == plan::Schedule::interleaved ? "Interleaved1F1B" : "1F1B";
     out.line("pipeline_parallel_schedule = \"{}\"", schedule);
     out.line("pipeline_parallel_microbatch_size = {}", p.micro_batch);
-    if (p.virtual_stages > 1) out.line("pipeline_parallel_layers_per_stage = {}", (job.model.layers + p.pp * p.virtual_stages - 1) / (p.pp * p.virtual_stages));
+    // Without it torchtitan gives the first and the last chunk one layer less each.
+    if (job.model.layers > 0) out.line("module_fqns_per_model_part = [\n{}]", chunks_text(plan::chunk_layers(job.model, p)));
   }
   out.line("\n[activation_checkpoint]");
   out.line("mode = \"{}\"", p.recompute_layers > 0 ? "selective" : recompute_word(p.recompute));

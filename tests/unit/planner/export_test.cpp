@@ -1,7 +1,9 @@
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "planner/export/export.h"
 #include "tests/support/catch.h"
+#include "tests/unit/planner/export_keys.h"
 
 using namespace sgsim;
 
@@ -47,10 +49,13 @@ TEST_CASE("export: torchtitan says what it cannot express") {
   const auto e = exporting::torchtitan({.model = kModel, .plan = p, .training = training, .nodes = 128, .gpus_per_node = 8, .model_name = "llama"});
   // 1,024 / dp 16 = 64 samples a rank and step, in micro-batches of 2.
   for (const char* line : {"local_batch_size = 64", "global_batch_size = 1024", "data_parallel_replicate_degree = 16", "data_parallel_shard_degree = 1", "tensor_parallel_degree = 8", "pipeline_parallel_degree = 8",
-                           "pipeline_parallel_schedule = \"Interleaved1F1B\"", "pipeline_parallel_microbatch_size = 2", "pipeline_parallel_layers_per_stage = 2", "mode = \"selective\""}) {
+                           "pipeline_parallel_schedule = \"Interleaved1F1B\"", "pipeline_parallel_microbatch_size = 2", "mode = \"selective\""}) {
     INFO(line);
     CHECK(has(e, line));
   }
+  // 40 chunks of two layers, the first with the embedding.
+  CHECK(has(e, "  [\"tok_embeddings\", \"layers.0\", \"layers.1\"],"));
+  CHECK(has(e, "  [\"layers.78\", \"layers.79\", \"norm\", \"output\"],"));
   REQUIRE_FALSE(e.gaps.empty());
   CHECK(e.text.find("# not expressed: torchtitan has no ZeRO-1/2") == 0);
 }
@@ -78,7 +83,7 @@ TEST_CASE("export: the FSDP2 snippet's mesh holds every rank") {
   p.fsdp = {.layers_per_unit = 2, .prefetch = 2, .reshard_after_forward = false, .shard_group = 8};
   const lower::Training training;
   const auto e = exporting::fsdp2({.model = kModel, .plan = p, .training = training, .nodes = 128, .gpus_per_node = 8, .model_name = "llama"});
-  CHECK(has(e, "mesh = init_device_mesh(\"cuda\", (1, 16, 8, 8), mesh_dim_names=(\"pp\", \"replicate\", \"shard\", \"tp\"))"));
+  CHECK(has(e, "    mesh = init_device_mesh(device, (1, 16, 8, 1, 8), mesh_dim_names=(\"pp\", \"replicate\", \"shard\", \"cp\", \"tp\"))"));
   CHECK(e.text.find("reshard_after_forward=False") != std::string::npos);
   CHECK(e.text.find("layers[i : i + 2]") != std::string::npos);
 }
@@ -106,4 +111,76 @@ TEST_CASE("export: some layers recomputed, offloaded optimizer, context parallel
   }
   const auto deepspeed = nlohmann::json::parse(exporting::deepspeed(job).text);
   CHECK(deepspeed["zero_optimization"]["offload_optimizer"]["device"] == "cpu");
+}
+
+TEST_CASE("export: stages of unequal size") {
+  plan::Plan p = pipeline_plan();
+  p.pp = 3, p.dp = 16, p.virtual_stages = 1, p.schedule = plan::Schedule::one_f_one_b;
+  p.stage_layers = {3, 3, 2};
+  const plan::ModelShape model{.layers = 8, .hidden = 64, .heads = 8, .kv_heads = 8, .ffn = 128, .vocab = 128, .sequence = 64};
+  const lower::Training training;
+  const exporting::Job job{.model = model, .plan = p, .training = training, .nodes = 48, .gpus_per_node = 8, .model_name = "llama"};
+  CHECK(has(exporting::megatron(job), "--pipeline-model-parallel-layout Et*3|t*3|t*2L"));
+  CHECK(has(exporting::torchtitan(job), "  [\"layers.6\", \"layers.7\", \"norm\", \"output\"],"));
+  CHECK(has(exporting::fsdp2(job), "LAYERS_OF_CHUNK = [3, 3, 2]  # in model order; chunk g on pipeline rank g % 3"));
+  CHECK_FALSE(exporting::deepspeed(job).gaps.empty());
+}
+
+namespace {
+
+void check_lines(const exporting::Exported& e, const std::set<std::string>& known) {
+  std::istringstream lines(e.text);
+  std::string section;
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(e.file_name, line);
+    if (line.rfind("--", 0) == 0) CHECK(known.count(line.substr(0, line.find(' '))) == 1);
+    if (line.rfind("import ", 0) == 0 || line.rfind("from ", 0) == 0) CHECK(known.count(line) == 1);
+    if (e.file_name != "torchtitan.toml") continue;
+    if (line.size() > 2 && line[0] == '[') section = line.substr(1, line.size() - 2);
+    if (const auto equals = line.find(" = "); equals != std::string::npos && line[0] != '#') CHECK(known.count(section + "." + line.substr(0, equals)) == 1);
+  }
+}
+
+void check_keys(const nlohmann::json& object, const std::string& prefix) {
+  for (const auto& [key, value] : object.items()) {
+    CAPTURE(prefix, key);
+    CHECK(export_keys::kDeepspeed.count(prefix + key) == 1);
+    if (value.is_object() && key != "sgsim") check_keys(value, prefix + key + ".");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("export: every key is one that the program reads") {
+  int plans = 0;
+  for (const plan::Sharding sharding : {plan::Sharding::ddp, plan::Sharding::zero1, plan::Sharding::zero2, plan::Sharding::fsdp, plan::Sharding::hybrid}) {
+    for (const plan::Schedule schedule : {plan::Schedule::gpipe, plan::Schedule::one_f_one_b, plan::Schedule::interleaved, plan::Schedule::zero_bubble}) {
+      for (const plan::Recompute recompute : {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full}) {
+        for (const int options : {0, 1, 2, 3}) {
+          plan::Plan p = pipeline_plan();
+          p.sharding = sharding, p.schedule = schedule, p.recompute = recompute;
+          if (schedule != plan::Schedule::interleaved) p.virtual_stages = 1;
+          if (options == 1) p.pp = p.virtual_stages = 1, p.schedule = plan::Schedule::one_f_one_b, p.ep = 2;
+          p.fsdp = {.layers_per_unit = 1 + options, .prefetch = 1 + options, .reshard_after_forward = options != 2, .shard_group = sharding == plan::Sharding::hybrid ? 8 : 0};
+          p.cp = options == 2 ? 2 : 1;
+          p.recompute_layers = recompute != plan::Recompute::none && options == 3 ? 1 : 0;
+          p.offload = {.optimizer = options > 1, .activations = options == 1};
+          lower::Training training;
+          training.clip_gradients = options > 0;
+          training.stack.overlap_parameter_gather = options > 0;
+          training.stack.context_parallel_all_gather = options == 2;
+          if (options == 3) training.compute_dtype = graph::DType::float16;
+          plan::ModelShape model = kModel;
+          model.experts = options == 1 ? 8 : 0;
+          const exporting::Job job{.model = model, .plan = p, .training = training, .nodes = 128, .gpus_per_node = 8, .model_name = "llama"};
+          check_lines(exporting::torchtitan(job), export_keys::kTorchtitan);
+          check_lines(exporting::megatron(job), export_keys::kMegatron);
+          check_lines(exporting::fsdp2(job), export_keys::kTorch);
+          check_keys(nlohmann::json::parse(exporting::deepspeed(job).text), "");
+          ++plans;
+        }
+      }
+    }
+  }
+  CHECK(plans == 240);
 }
