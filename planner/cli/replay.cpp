@@ -50,7 +50,7 @@ ExitCode replay_as_captured(const Flags& flags, const RecoveredRun& run) {
   for (const trace::Dependencies& d : run.dependencies) report.merge(d.report);
   report.merge(run.matching.report);
   fmt::print("{}", trace::report_text(report, flags.report));
-  if (!flags.trace.empty()) replay::write_trace(built, timeline, flags.trace);
+  if (!flags.trace.empty()) replay::write_trace(built.workload, timeline, flags.trace);
   return flags.limit >= 0.0 && result.worst_error * 100.0 > flags.limit ? ExitCode::check_failed : ExitCode::good;
 }
 
@@ -68,6 +68,7 @@ std::pair<replay::Sizes, replay::Sizes> sizes_of(const Flags& flags, const trace
 
 ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
   const auto [captured, wanted] = sizes_of(flags, run.run);
+  if (flags.limit >= 0.0) throw InputError({.file = "sgsim replay", .where = "--limit", .found = "a limit and other sizes or another machine", .expected = "--limit without them", .hint = "what was not measured has no error"});
   if (flags.captured_machine.empty()) {
     throw InputError({.file = "sgsim replay", .where = "--captured-machine", .found = "nothing", .expected = "the machine of the trace", .hint = "for example --captured-machine dgx-a100-80gb"});
   }
@@ -82,10 +83,11 @@ ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
   if (!flags.boundary.empty()) request.boundary = parse_bytes(flags.boundary);
   replay::Rescaled rescaled = replay::rescale(run.run, run.matching, run.dependencies, request);
   const engine::Folded folded = engine::fold(std::move(rescaled.workload));
-  const timeline::Timeline timeline = engine::run_fast(folded, {.spans_of = {}, .all_spans = false});
+  const timeline::Timeline timeline = engine::run_fast(folded, {.spans_of = {}, .all_spans = !flags.trace.empty()});
   fmt::print("dp {} x tp {} x pp {}, {} micro-batches, on {} GPUs of {}: {} for what the trace holds ({} of {} ranks simulated)\n", wanted.dp, wanted.tp, wanted.pp, wanted.micro_batches, wanted.ranks(), to.cluster.name,
              to_text(timeline.step_time), folded.multiplicity.size(), wanted.ranks());
   fmt::print("{}", trace::report_text(rescaled.report, flags.report));
+  if (!flags.trace.empty()) replay::write_trace(folded.workload, timeline, flags.trace);
   return ExitCode::good;
 }
 

@@ -120,8 +120,11 @@ class RankWriter {
       const bool gathers = collective.kind == trace::CommKind::all_gather, scatters = collective.kind == trace::CommKind::reduce_scatter;
       const auto all = static_cast<std::int64_t>(collective.bytes), share = size > 0 ? all / size : all;
       out_ += fmt::format(", \"In msg nelems\": {}, \"Out msg nelems\": {}, \"dtype\": \"Byte\"", gathers ? share : all, scatters ? share : all);
+      if (collective.uneven) count("splits_lost", Severity::warning, run_.strings.at(collective.name));
       if (collective.dtype != 0) count("type_as_bytes", Severity::warning, run_.strings.at(collective.dtype));
     }
+    if (collective.peer >= 0 && collective.kind == trace::CommKind::send) out_ += fmt::format(", \"Dst Rank\": {}", collective.peer);
+    if (collective.peer >= 0 && collective.kind == trace::CommKind::receive) out_ += fmt::format(", \"Src Rank\": {}", collective.peer);
     if (collective.group == trace::kNone) return;
     const trace::Group& group = run_.groups[collective.group];
     out_ += fmt::format(", \"Group size\": {}, \"Process Group Name\": ", group.size);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "sim/replay/kernel_factors.h"
 #include "sim/replay/stage_builder.h"
 
 namespace sgsim::replay {
@@ -42,6 +43,7 @@ struct Stage {
   bool has_labels = false, names_ends = false;
   Timing timing;
   std::vector<OpClass> classes;
+  std::vector<double> factors;  // by device operation, on its duration
 };
 
 /// What to take of a pass of another place in the pipeline.
@@ -58,7 +60,7 @@ class PipelineBuilder {
 
   Rescaled build() {
     scaling_.check_sizes();
-    factors_ = scaling_.kernel_factors(result_.report);
+    by_kind_ = scaling_.kernel_factors(result_.report);
     read_stages();
     find_message();
     for (int s = 0; s < request_.wanted.pp; ++s) build_stage(s);
@@ -100,7 +102,7 @@ class PipelineBuilder {
       const auto op = trace::collective_op(rank.collectives[c].kind);
       pairs[c] = op && *op == graph::CollectiveOp::send_receive;
     }
-    Stage stage{.rank = r, .passes = find_passes(run_, rank, d_[r], pairs, request_.captured.micro_batches), .labels = {}, .timing = {}, .classes = classes_of(rank)};
+    Stage stage{.rank = r, .passes = find_passes(run_, rank, d_[r], pairs, request_.captured.micro_batches), .labels = {}, .timing = {}, .classes = classes_of(rank), .factors = kernel_factors(run_, rank, by_kind_, request_, result_.report)};
     stage.timing = measure_timing(rank, d_[r], stage.classes);
     if (rank.calls.empty()) {  // no host in the file: nothing is held back by it
       for (auto& [c, latency] : stage.timing.latency) latency = 0;
@@ -217,7 +219,7 @@ class PipelineBuilder {
           if (alone) entry.transfer.reset(), work = 0.0;
         }
       } else {
-        work *= factors_[static_cast<std::size_t>(trace::kernel_kind(run_, op))];
+        work *= stage.factors[i];
       }
       const std::uint32_t before = d.stream_before[i];
       const bool own = stage.timing.keeps_own[i] && before != kNone && inside[before];  // not what stood between passes
@@ -331,7 +333,7 @@ class PipelineBuilder {
   const std::vector<trace::Dependencies>& d_;
   const Rescale& request_;
   Scaling scaling_;
-  std::array<double, trace::kKernelKinds> factors_{};
+  std::array<double, trace::kKernelKinds> by_kind_{};
   std::map<int, Stage> stages_;
   std::optional<Scaling::Message> message_;
   std::vector<std::array<std::optional<std::uint16_t>, kWays>> slots_;  // by wanted stage

@@ -22,10 +22,18 @@ struct Item {
   bool waits = false;
 };
 
+std::vector<bool> matched(const trace::RankTrace& rank, const ProgramInput& input) {
+  std::vector<bool> result(rank.device_ops.size(), false);
+  for (const auto& [collective, transfer] : input.transfers) {
+    if (rank.collectives[collective].device_op != kNone) result[rank.collectives[collective].device_op] = true;
+  }
+  return result;
+}
+
 class ProgramBuilder {
  public:
   ProgramBuilder(const trace::ImportedRun& run, std::uint32_t rank, const trace::Dependencies& d, const ProgramInput& input, Built& built)
-      : run_(run), rank_(run.ranks[rank]), d_(d), input_(input), built_(built), classes_(classes_of(rank_)), timing_(measure_timing(rank_, d, classes_)) {
+      : run_(run), rank_(run.ranks[rank]), d_(d), input_(input), built_(built), classes_(classes_of(rank_)), timing_(measure_timing(rank_, d, classes_, matched(rank_, input))) {
     program_.name = rank_.rank >= 0 ? "rank " + std::to_string(rank_.rank) : rank_.file;
     for (const trace::Stream& s : rank_.streams) program_.streams.push_back("device " + std::to_string(s.device) + " stream " + std::to_string(s.stream));
     host_stream_ = static_cast<std::uint16_t>(program_.streams.size());
@@ -35,7 +43,6 @@ class ProgramBuilder {
     for (const trace::StreamEdge& e : d.edges) edges_[e.to].push_back(e.from);
     place_.assign(rank_.device_ops.size(), 0);
     task_of_.assign(rank_.device_ops.size(), kNoTask);
-    scales_ = std::any_of(input.factor.begin(), input.factor.end(), [](double f) { return f != 1.0; });
   }
 
   std::pair<lower::Program, std::vector<std::uint32_t>> build() {
@@ -121,7 +128,7 @@ class ProgramBuilder {
     task.stream = static_cast<std::uint16_t>(op.stream);
     const auto transfer = op.collective == kNone ? input_.transfers.end() : input_.transfers.find(op.collective);
     const bool matched = transfer != input_.transfers.end();
-    const double factor = scales_ ? input_.factor[static_cast<std::size_t>(trace::kernel_kind(run_, op))] : 1.0;
+    const double factor = input_.factor.empty() ? 1.0 : input_.factor[item.index];
     const Nanoseconds work = matched ? transfer->second : factor == 1.0 ? op.duration : static_cast<Nanoseconds>(static_cast<double>(op.duration) * factor);
     const Nanoseconds gap = matched ? 0 : timing_.keeps_own[item.index] ? timing_.own_gap[item.index] : timing_.gap.at(c);
     const Nanoseconds latency = c == OpClass::graph_next ? 0 : timing_.latency.at(c);
@@ -168,7 +175,6 @@ class ProgramBuilder {
   Timing timing_;
   lower::Program program_;
   std::uint16_t host_stream_ = 0;
-  bool scales_ = false;
   std::vector<std::uint32_t> position_, place_;
   std::vector<std::vector<std::uint32_t>> edges_;
   std::vector<std::uint32_t> task_of_;

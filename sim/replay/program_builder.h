@@ -1,12 +1,10 @@
 #pragma once
 
-#include <array>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "sim/replay/replay.h"
-#include "sim/trace/kernel_kind.h"
 
 namespace sgsim::replay {
 
@@ -14,9 +12,7 @@ namespace sgsim::replay {
 struct ProgramInput {
   std::map<std::uint32_t, Nanoseconds> transfers;      // by collective of the rank: transfer time of those that wait for members
   std::map<std::uint32_t, std::uint16_t> slots;        // by collective of the rank, of those
-  std::array<double, trace::kKernelKinds> factor{};    // on the duration of every other operation, by kind
-
-  ProgramInput() { factor.fill(1.0); }
+  std::vector<double> factor;                          // on the duration of every other operation, by device operation; empty: none
 };
 
 /// The program of one rank, and the task of each of its device operations. Uses `origin` and `report` of `built`.

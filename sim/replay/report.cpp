@@ -20,13 +20,14 @@ std::string text_report(const Result& r, const timeline::Timeline& timeline) {
   return text;
 }
 
-void write_trace(const Built& built, const timeline::Timeline& timeline, const std::string& path) {
+void write_trace(const lower::Workload& workload, const timeline::Timeline& timeline, const std::string& path) {
   timeline::TraceWriter writer(path, {{"engine", timeline.engine}});
   std::uint32_t described = kNoTask;
   for (const timeline::Span& span : timeline.spans) {
-    const lower::Program& program = built.workload.programs[built.workload.ranks[timeline.representative[span.rank].value].program.value];
+    const lower::Program& program = workload.programs[workload.ranks[span.rank].program.value];
     if (span.rank != described) {
-      writer.process(span.rank, program.name, span.rank);
+      const std::uint32_t alike = timeline.multiplicity[span.rank];
+      writer.process(span.rank, alike > 1 ? fmt::format("{}, one of {} alike", program.name, alike) : program.name, span.rank);
       for (std::uint32_t s = 0; s < program.streams.size(); ++s) writer.thread(span.rank, s, program.streams[s]);
       described = span.rank;
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "sim/replay/kernel_factors.h"
 #include "sim/replay/pipeline.h"
 #include "sim/replay/program_builder.h"
 #include "sim/replay/scaling.h"
@@ -25,7 +26,7 @@ class Rescaler {
   Rescaled make() {
     scaling_.check_sizes();
     ProgramInput input;
-    input.factor = scaling_.kernel_factors(result_.report);
+    input.factor = kernel_factors(run_, rank_, scaling_.kernel_factors(result_.report), request_, result_.report);
     for (std::uint32_t c = 0; c < rank_.collectives.size(); ++c) scale_collective(c, input);
     Built built;
     built.origin = std::numeric_limits<Nanoseconds>::max();

@@ -142,6 +142,21 @@ double Scaling::model_time(const Machine& machine, const Sizes& sizes, Role role
   return cost::collective_time(machine.profile, op, bytes, cluster::group_shape(machine.cluster, group, concurrent), report).time().value();
 }
 
+// Kernels slow the transfers beside them, inside a node (links and SMs are shared) by another factor than between nodes. Where the wanted group goes another way than
+// the captured one, the part of a transfer that was slowed (what it took beyond the model's time, at most the whole) is slowed by the other factor.
+double Scaling::slowing(Role role, double captured_over_alone, Diagnostics& report) const {
+  const auto transfer_slowdown = [&](const Machine& machine, const Sizes& sizes) {
+    const std::vector<GpuId> group = members(sizes, role, 0);
+    const bool crosses = std::any_of(group.begin(), group.end(), [&](GpuId gpu) { return machine.cluster.node_of(gpu) != machine.cluster.node_of(group.front()); });
+    return cost::interference(machine.profile, crosses).transfer_slowdown;
+  };
+  const double before = transfer_slowdown(request_.from, request_.captured), after = transfer_slowdown(request_.to, request_.wanted);
+  if (before == after || before <= 1.0) return 1.0;
+  const double slowed = std::clamp((captured_over_alone - 1.0) / (before - 1.0), 0.0, 1.0);
+  report.add("import.rescale.slowing_by_kernels", Severity::info, fmt::format("transfers beside kernels x {:.3g} as captured, x {:.3g} as wanted", before, after));
+  return (1.0 + slowed * (after - 1.0)) / (1.0 + slowed * (before - 1.0));
+}
+
 double Scaling::pair_time(const Machine& machine, const Sizes& sizes, int stage, Bytes bytes, Diagnostics& report) const {
   const auto stride = static_cast<std::uint32_t>(sizes.dp * sizes.tp);
   const GpuId a{static_cast<std::uint32_t>(stage) * stride}, b{a.value + stride};
@@ -174,7 +189,8 @@ std::optional<Nanoseconds> Scaling::transfer(std::uint32_t rank, std::uint32_t i
   const double after = model_time(request_.to, request_.wanted, role, *op, Bytes(wanted_bytes), report);
   if (before <= 0.0) refuse("a collective of a group of one rank", "captured sizes that fit the trace", "");
   report.add(role == Role::tensor ? "import.rescale.tensor_collectives" : "import.rescale.data_collectives", Severity::info, run_.strings.at(c.name));
-  return static_cast<Nanoseconds>(static_cast<double>(captured) * after / before);
+  const double slowed = slowing(role, static_cast<double>(captured) * 1e-9 / before, report);
+  return static_cast<Nanoseconds>(static_cast<double>(captured) * after / before * slowed);
 }
 
 Nanoseconds Scaling::message(const std::optional<Message>& captured, int stage, Bytes& bytes, Diagnostics& report) const {

@@ -36,6 +36,7 @@ class Scaling {
   [[nodiscard]] bool sequence_is_divided() const;
   [[noreturn]] void refuse(std::string found, std::string expected, std::string hint) const;
   [[nodiscard]] double model_time(const Machine& machine, const Sizes& sizes, Role role, graph::CollectiveOp op, Bytes bytes, Diagnostics& report) const;
+  [[nodiscard]] double slowing(Role role, double captured_over_alone, Diagnostics& report) const;
   [[nodiscard]] double pair_time(const Machine& machine, const Sizes& sizes, int stage, Bytes bytes, Diagnostics& report) const;
   [[nodiscard]] Nanoseconds captured_time(std::uint32_t rank, std::uint32_t collective, Diagnostics& report) const;
 

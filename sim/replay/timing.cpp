@@ -57,7 +57,7 @@ std::vector<OpClass> classes_of(const trace::RankTrace& rank) {
   return classes;
 }
 
-Timing measure_timing(const trace::RankTrace& rank, const trace::Dependencies& d, const std::vector<OpClass>& classes) {
+Timing measure_timing(const trace::RankTrace& rank, const trace::Dependencies& d, const std::vector<OpClass>& classes, const std::vector<bool>& waits_for_members) {
   Timing timing;
   const std::size_t count = rank.device_ops.size();
   timing.own_gap.assign(count, 0);
@@ -78,6 +78,7 @@ Timing measure_timing(const trace::RankTrace& rank, const trace::Dependencies& d
   timing.latency = reduce(latencies, kUsualLatency, median);
   std::vector<std::pair<std::uint32_t, Nanoseconds>> idle;
   for (const std::uint32_t i : d.order) {
+    if (!waits_for_members.empty() && waits_for_members[i]) continue;
     const DeviceOp& op = rank.device_ops[i];
     const std::uint32_t before = d.stream_before[i];
     if (before == kNone && held[i] == trace::kNoTime) continue;

@@ -24,6 +24,7 @@ struct Timing {
 
 /// The class of each device operation.
 [[nodiscard]] std::vector<OpClass> classes_of(const trace::RankTrace& rank);
-[[nodiscard]] Timing measure_timing(const trace::RankTrace& rank, const trace::Dependencies& dependencies, const std::vector<OpClass>& classes);
+/// `waits_for_members`: by device operation, whether it starts when its members do: then idleness before it is their doing, and none of its own. Empty: none.
+[[nodiscard]] Timing measure_timing(const trace::RankTrace& rank, const trace::Dependencies& dependencies, const std::vector<OpClass>& classes, const std::vector<bool>& waits_for_members = {});
 
 }  // namespace sgsim::replay

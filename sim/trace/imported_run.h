@@ -78,7 +78,8 @@ struct DeviceOp {
   std::uint32_t op = kNone;           // RankTrace::ops: the innermost operator around the launch
   std::uint32_t collective = kNone;   // RankTrace::collectives
   std::uint32_t blocks = 0;           // grid size in blocks
-  double bytes = 0.0;                 // of copies and sets
+  double bytes = 0.0;                 // of copies and sets; of kernels where the file counts them (timelines of sgsim)
+  double flops = 0.0;                 // of kernels, likewise; 0: not in the file
   Text layer = 0;                     // "layers.3", where annotations, modules or the file say
   DeviceKind kind = DeviceKind::kernel;
   bool operator==(const DeviceOp&) const = default;

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-SGSIM, SOURCE = sys.argv[1], sys.argv[2]
+SGSIM, SOURCE = sys.argv[1], os.path.abspath(sys.argv[2])
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 BASE = {"schema_version": 1, "model": {"config": os.path.join(SOURCE, "scenarios/models/llama3-8b.json"), "sequence": 2048, "attention": "flash"},
         "training": {"execution": "compiled"},

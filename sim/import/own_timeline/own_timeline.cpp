@@ -160,6 +160,7 @@ class Reader {
     if (const auto open = rank.open.find(op.stream); open != rank.open.end() && op.start <= open->second.end) op.op = open->second.op;
     op.layer = run_.strings.intern(kineto::unescape(e.arg("layer")));
     op.bytes = kineto::number(e.arg("bytes")).value_or(0.0);
+    op.flops = kineto::number(e.arg("flops")).value_or(0.0);
     rank.read.device_ops.push_back(op);
     count("kernels", Severity::info, e.name);
   }

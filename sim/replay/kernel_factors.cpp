@@ -1,0 +1,70 @@
+#include "sim/replay/kernel_factors.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "sim/core/error.h"
+#include "sim/cost/cost.h"
+#include "sim/replay/captured_work.h"
+
+namespace sgsim::replay {
+namespace {
+
+/// Of all that a kernel may have computed, what the cost model times nearest to the captured time decides.
+std::optional<double> by_model(const std::vector<WorkPair>& pairs, double captured_s, const Rescale& request, Diagnostics& report) {
+  std::optional<double> factor;
+  double nearest = std::numeric_limits<double>::infinity();
+  for (const WorkPair& pair : pairs) {
+    try {
+      Diagnostics of_captured, of_wanted;
+      const double before = cost::kernel_time(request.from.profile, pair.captured, of_captured).time.value();
+      const double distance = std::fabs(std::log(before / captured_s));
+      if (!(before > 0.0) || distance >= nearest) continue;
+      const double after = cost::kernel_time(request.to.profile, pair.wanted, of_wanted).time.value();
+      nearest = distance;
+      factor = after / before;
+      report = of_wanted;
+    } catch (const InputError&) {  // the profile has no model of this type: as if the work were not known
+    }
+  }
+  return factor;
+}
+
+}  // namespace
+
+std::vector<double> kernel_factors(const trace::ImportedRun& run, const trace::RankTrace& rank, const std::array<double, trace::kKernelKinds>& by_kind, const Rescale& request, Diagnostics& report) {
+  std::vector<double> factors(rank.device_ops.size(), 1.0);
+  const double share = static_cast<double>(request.captured.tp) / request.wanted.tp;
+  if (share == 1.0 && request.from.profile.gpu.name == request.to.profile.gpu.name) return factors;
+  const CapturedWork work(run, rank, share);
+  std::map<std::tuple<trace::Text, trace::Text, double, double, trace::Nanoseconds>, std::optional<double>> known;  // kernels repeat
+  std::uint64_t modelled = 0, others = 0;
+  std::string example;
+  for (std::uint32_t i = 0; i < factors.size(); ++i) {
+    const trace::DeviceOp& op = rank.device_ops[i];
+    const auto kind = trace::kernel_kind(run, op);
+    factors[i] = by_kind[static_cast<std::size_t>(kind)];
+    if (op.duration <= 0 || kind == trace::KernelKind::communication) continue;
+    const trace::Text shapes = op.op == trace::kNone ? 0 : rank.ops[op.op].shapes;
+    const auto [found, is_new] = known.try_emplace({op.name, shapes, op.flops, op.bytes, op.duration}, std::nullopt);
+    if (is_new) {
+      Diagnostics of_model;
+      found->second = by_model(work.of(i), static_cast<double>(op.duration) * 1e-9, request, of_model);
+      report.merge(of_model);
+    }
+    if (found->second) factors[i] = *found->second;
+    ++(found->second ? modelled : others);
+    if (!found->second && example.empty()) example = run.strings.at(op.name);
+  }
+  const std::string extents = work.undivided() && share != 1.0 ? fmt::format("; {} and {} are not divided", work.undivided()->tokens, work.undivided()->hidden) : std::string();
+  if (modelled > 0) report.add("import.rescale.kernels_by_model", Severity::info, "the cost model's time for the wanted work over that for the captured" + extents, modelled);
+  if (others > 0) report.add("import.rescale.kernels_by_kind", Severity::warning, example + " is scaled by its kind: the file does not tell its work", others);
+  return factors;
+}
+
+}  // namespace sgsim::replay
