@@ -52,9 +52,9 @@ def rescaled(trace, machine, wanted):
 # (what, captured and wanted (dp, tp, pp, micro-batches), machines, limit)
 CASES = [("the same plan", (2, 4, 1, 4), (2, 4, 1, 4), "dgx-a100-80gb", "dgx-a100-80gb", 0.01),
          ("the same pipeline", (1, 2, 4, 8), (1, 2, 4, 8), "dgx-a100-80gb", "dgx-a100-80gb", 0.01),
-         ("data 2 to 16", (2, 4, 1, 4), (16, 4, 1, 4), "dgx-a100-80gb", "dgx-a100-80gb", 0.08),
-         ("tensor 8 to 4", (2, 8, 1, 2), (2, 4, 1, 2), "dgx-a100-80gb", "dgx-a100-80gb", 0.25),
-         ("tensor 4 to 8", (2, 4, 1, 2), (2, 8, 1, 2), "dgx-a100-80gb", "dgx-a100-80gb", 0.08),
+         ("data 2 to 16", (2, 4, 1, 4), (16, 4, 1, 4), "dgx-a100-80gb", "dgx-a100-80gb", 0.03),
+         ("tensor 8 to 4", (2, 8, 1, 2), (2, 4, 1, 2), "dgx-a100-80gb", "dgx-a100-80gb", 0.05),
+         ("tensor 4 to 8", (2, 4, 1, 2), (2, 8, 1, 2), "dgx-a100-80gb", "dgx-a100-80gb", 0.05),
          ("micro-batches 8 to 32", (1, 2, 4, 8), (1, 2, 4, 32), "dgx-a100-80gb", "dgx-a100-80gb", 0.01),
          ("pipeline 4 to 8", (1, 2, 4, 16), (1, 2, 8, 16), "dgx-a100-80gb", "dgx-a100-80gb", 0.05),
          ("pipeline 8 to 4", (1, 2, 8, 16), (1, 2, 4, 16), "dgx-a100-80gb", "dgx-a100-80gb", 0.05),

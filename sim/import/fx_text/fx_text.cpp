@@ -151,10 +151,10 @@ class Builder {
     for (const Expression& item : list) items.push_back(argument(item, line));
     return {std::move(items)};
   }
-  template <class Plain>
-  Argument convert(const Plain& plain, int) const {
-    return {plain};
-  }
+  Argument convert(bool plain, int) const { return {plain}; }
+  Argument convert(std::int64_t plain, int) const { return {plain}; }
+  Argument convert(double plain, int) const { return {plain}; }
+  Argument convert(const std::string& plain, int) const { return {plain}; }
 
   void add_call(const Statement& statement, const Call& call) {
     if (!call.callee.starts_with(kOps)) fail(statement.line, call.callee + "(...)", "torch.ops.<library>.<operator>.<overload>(...)");
