@@ -9,6 +9,7 @@
 #include "sim/core/text_file.h"
 #include "sim/import/format.h"
 #include "sim/scenario/info.h"
+#include "sim/scenario/sweep/results_info.h"
 
 namespace sgsim::cli {
 namespace {
@@ -29,6 +30,7 @@ std::optional<std::string> foreign_text(const std::string& path) {
 std::string text_of(const std::string& path) {
   if (!std::filesystem::is_regular_file(path)) return scenario::info_text(path);
   try {
+    if (scenario::is_result_store(import::read_head(path).bytes)) return scenario::results_text(path);
     const std::string text = read_text_file(path, kLargest);
     if (scenario::kind_of(text) == scenario::FileKind::unknown) {
       if (const auto ours = check::info_text(path, text)) return *ours;
@@ -46,7 +48,7 @@ std::string text_of(const std::string& path) {
 void add_info(CLI::App& app, Action& chosen) {
   auto file = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("info", "Say what a file is and what it holds");
-  command->add_option("FILE", *file, "Graph, model config, scenario, sweep, cluster, profile, stack, records, suite, result, timeline, or a file that sgsim import reads")->required();
+  command->add_option("FILE", *file, "Graph, model config, scenario, sweep, cluster, profile, stack, records, suite, result, sweep results, timeline, or a file that sgsim import reads")->required();
   command->callback([file, &chosen] {
     chosen = [file] {
       fmt::print("{}", text_of(*file));

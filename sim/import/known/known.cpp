@@ -17,6 +17,7 @@ constexpr std::string_view kNoTrace = "it has no operations of a run to read";
 
 /// By content. Earlier entries win.
 constexpr std::array kKinds = {
+    Kind{{"SQLite format 3", "CREATE TABLE point (number INTEGER PRIMARY KEY"}, "results of sgsim sweep", "sgsim info says what they hold"},
     Kind{{"from torch._inductor", ""}, "code that Inductor generated", "import the AOT graph (Forward_graph, Backward_graph) or the TORCH_TRACE log it was made from"},
     Kind{{"async_compile", "def call(args)"}, "code that Inductor generated", "import the AOT graph or the TORCH_TRACE log it was made from"},
     Kind{{"npus_count", "topology"}, "a network of ASTRA-sim", "describe the machines in a cluster file (docs/scenario.md)"},

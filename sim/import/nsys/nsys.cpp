@@ -293,7 +293,9 @@ trace::ImportedRun parse(std::string bytes, const std::string& file) {
 Format format() {
   return {.name = "nsys",
           .description = "SQLite export of Nsight Systems (nsys export --type sqlite)",
-          .confidence = [](const FileHead& head) { return head.bytes.starts_with("SQLite format 3") ? 80 : 0; },
+          .confidence = [](const FileHead& head) {  // any database but our own results, whose tables stand in its first page
+            return head.bytes.starts_with("SQLite format 3") && head.bytes.find("CREATE TABLE point (number INTEGER PRIMARY KEY") == std::string::npos ? 80 : 0;
+          },
           .read = [](const std::vector<std::string>& paths, const Progress& progress) -> Imported { return read(paths, progress); }};
 }
 

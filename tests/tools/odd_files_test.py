@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Odd files, one a kind: what `sgsim import` (or another command) says of each, and its exit code.
+
+    odd_files_test.py SGSIM SOURCE_DIR [--table]
+
+The files are in tests/fuzz/corpus; a chain of 100,000 nodes is written here. --table prints the table of docs/formats/import.md.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SGSIM, SOURCE = sys.argv[1], os.path.abspath(sys.argv[2])
+CORPUS = os.path.join(SOURCE, "tests/fuzz/corpus")
+K = "import.kineto."
+
+# (what, files, exit code, what the output must say: (counter, number) or text; command words instead of "import --report")
+CASES = [
+    ("names with unescaped quotes", "kineto/unescaped_quotes.json", 0, [(K + "repaired.unescaped_quotes", 1), (K + "kernels", 2)]),
+    ("control bytes in names", "kineto/control_bytes.json", 0, [(K + "kernels", 1)]),
+    ("bytes that are no UTF-8", "kineto/not_utf8.json", 0, [(K + "repaired.names_not_utf8", 1), (K + "kernels", 1)]),
+    ("bytes of zero", "kineto/nul_bytes.json", 0, [(K + "dropped.malformed_events", 1), (K + "kernels", 1)]),
+    ("a list without a root", "kineto/list_root.json", 0, [(K + "repaired.list_root", 1), (K + "kernels", 1)]),
+    ("an array without an end", "kineto/unterminated.json", 0, [(K + "repaired.file_ends_early", 1), (K + "kernels", 1)]),
+    ("a comma too many", "kineto/comma_too_many.json", 0, [(K + "kernels", 1)]),
+    ("an event that is no JSON", "kineto/malformed.json", 0, [(K + "dropped.malformed_events", 1), (K + "kernels", 1)]),
+    ("truncated JSON", "kineto/truncated.json", 0, [(K + "repaired.file_ends_early", 1), (K + "dropped.malformed_events", 1), (K + "kernels", 1)]),
+    ("truncated gzip", "kineto/truncated.json.gz", 0, [(K + "repaired.gzip_ends_early", 1)]),
+    ("ts as text", "kineto/ts_string.json", 0, [(K + "kernels", 1)]),
+    ("ts with an exponent", "kineto/ts_exponent.json", 0, [(K + "guessed.time_with_exponent", 1)]),
+    ("ts as integer and float, beyond 2^53 ns", "kineto/ts_large.json", 0, [(K + "kernels", 1)]),
+    ("ts in absolute nanoseconds", "kineto/ts_nanoseconds.json", 0, [(K + "guessed.times_are_nanoseconds", 3)]),
+    ("zero, negative, missing and overflowing durations", "kineto/durations.json", 0,
+     [(K + "kernels_of_no_duration", 3), (K + "repaired.duration_negative", 1), (K + "repaired.duration_missing", 1), "dropped.duration_overflows", (K + "dropped.time_missing", 1)]),
+    ("a kernel overruns the next of its stream", "kineto/overrun.json", 0, [(K + "kernels_overrunning_the_next", 1)]),
+    ("a rank is missing, ranks of different jobs", "kineto/rank-0.json kineto/rank-2-of-4.json", 0, [(K + "ranks_missing", 2), (K + "ranks_of_different_runs", 1)]),
+    ("a rank twice", "kineto/rank-0.json kineto/rank-0-again.json kineto/rank-1.json", 0, [(K + "dropped.rank_twice", 1)]),
+    ("ranks on different GPUs", "kineto/rank-0.json kineto/other-gpu-rank-1.json", 0, [(K + "ranks_of_different_runs", 1)]),
+    ("no ProfilerStep", "kineto/plain.json", 0, [(K + "no_steps_marked", 1)]),
+    ("one ProfilerStep", "kineto/steps_one.json", 0, [(K + "steps", 1)]),
+    ("a renamed NCCL kernel", "kineto/nccl_renamed.json", 0, [(K + "guessed.collective_by_its_operator", 1), (K + "collectives.all_gather", 1)]),
+    ("a kernel without launch", "kineto/no_launch.json", 0, [(K + "kernels_without_launch", 1)]),
+    ("a launch without kernel", "kineto/launch_without_kernel.json", 0, [(K + "launches_without_kernel", 1), (K + "kernels", 1)]),
+    ("no kernel at all", "kineto/no_kernel.json", 2, ["found no kernel, copy or memset with times"], ["replay"]),
+    ("a collective of no bytes", "kineto/collective_empty.json", 0, [(K + "collectives_of_no_bytes", 1)]),
+    ("an uneven all-to-all", "kineto/all_to_all_uneven.json", 0, [(K + "collectives_uneven", 1), (K + "collectives.all_to_all", 1)]),
+    ("sub-groups of one name", "kineto/subgroup-rank-0.json kineto/subgroup-rank-1.json kineto/subgroup-rank-2.json kineto/subgroup-rank-3.json", 0, ["2 collectives matched over ranks: 0.030 ms of transfer"]),
+    ("ranks call collectives in differing order", "kineto/rank-0.json kineto/rank-1-other-order.json", 0,
+     [("import.match.operations_differ", 2), 'group "0", operation 0: rank 0 has all_reduce of 16 bytes (allreduce), rank 1 has all_gather of 16 bytes (_allgather_base)']),
+    ("the same, replayed: no hang", "kineto/rank-0.json kineto/rank-1-other-order.json", 0, [("import.match.operations_differ", 2), "error of a step"], ["replay"]),
+    ("ids of every number type", "kineto/attribute_types.json", 0, [(K + "kernels", 2), "1 streams"]),
+    ("attributes as int, uint, float and double (Chakra)", "import_chakra/attribute_types.json", 0,
+     [("import.chakra.collective_all_reduce", 4), ("import.chakra.collective_all_gather", 1), ("import.chakra.collective_reduce_scatter", 1), ("import.chakra.zero_size", 1)]),
+    ("a cycle (Chakra)", "import_chakra/cycle.json", 2, ['found a cycle of 3 nodes: 1 "a" -> 2 "b" -> 4 "d" -> 1 "a"']),
+    ("a cycle (execution trace)", "import_pytorch_et/cycle.json", 2, ['found a cycle of 3 nodes: 2 "aten::a" -> 3 "aten::b" -> 4 "aten::c" -> 2 "aten::a"']),
+    ("a cycle (CUDA graph dump)", "import_cuda_graph_dot/cycle.dot", 2, ["found a cycle of 3 nodes: a -> b -> c -> a"]),
+    ("a chain of 100,000 nodes (Chakra)", "chain", 0, ["100000 kernels"]),
+    ("3,000 brackets deep", "kineto/nested.json", 0, [(K + "operators", 1)]),
+    ("no event", "kineto/empty.json", 0, ["0 kernels"]),
+    ("JSON of another kind", "kineto/not_a_trace.json", 2, ["expected one of: "]),
+]
+
+
+def chain(path):
+    with open(path, "w") as file:
+        file.write('{"version": "0.0.4"}\n')
+        for i in range(100000):
+            file.write(json.dumps({"id": str(i), "name": "n", "type": "COMP_NODE", "ctrlDeps": [str(i - 1)] if i else [], "attr": [{"name": "is_cpu_op", "boolVal": False}]}) + "\n")
+
+
+def place(folder, files):
+    if files == "chain":
+        chain(os.path.join(folder, "chain.json"))
+        return os.path.join(folder, "chain.json")
+    paths = [os.path.join(CORPUS, f) for f in files.split()]
+    if len(paths) == 1:
+        return paths[0]
+    for path in paths:
+        shutil.copy(path, folder)
+    return folder
+
+
+failures = []
+for what, files, code, expected, *command in CASES:
+    with tempfile.TemporaryDirectory() as folder:
+        words = (command[0] if command else ["import"]) + [place(folder, files), "--report"]
+        result = subprocess.run([SGSIM] + words, capture_output=True, text=True, errors="replace", timeout=60)
+    text = result.stdout + result.stderr
+    said = []
+    if result.returncode != code:
+        failures.append(f"{what}: exit code {result.returncode}, expected {code}: {text[-300:]}")
+    for e in expected:
+        if isinstance(e, str):
+            found = e in text
+            said.append(e)
+        else:
+            found = re.search(rf"^ *{e[1]}  {re.escape(e[0])}(  |$)", text, re.M) is not None
+            said.append(f"`{e[0].removeprefix('import.')}` {e[1]}")
+        if not found:
+            failures.append(f"{what}: no {e} in: {text[-1500:]}")
+    if "--table" in sys.argv:
+        names = "written by the test" if files == "chain" else ", ".join(f"`{f}`" for f in files.split())
+        print(f"| {what} | {names} | {'refused: ' if code else ''}{'; '.join(said)} |")
+for failure in failures:
+    print("FAILED:", failure)
+print(f"{len(CASES)} kinds of odd files, {len(failures)} failures", file=sys.stderr)
+sys.exit(1 if failures else 0)
