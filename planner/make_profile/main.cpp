@@ -6,7 +6,8 @@
 #include "sim/core/error.h"
 #include "sim/cost/make/make_profile.h"
 
-/// sgsim-make-profile TRUTH_DIR OUT_DIR [NAME...]: writes OUT_DIR/NAME.json for each named GPU, or for all.
+/// sgsim-make-profile TRUTH_DIR OUT_DIR [NAME...]: writes OUT_DIR/NAME.json for each named GPU, or for all. OUT_DIR/h200-measured.json must be
+/// there for the H100s.
 int main(int argc, char** argv) {
   if (argc < 3) {
     std::fprintf(stderr, "usage: sgsim-make-profile TRUTH_DIR OUT_DIR [NAME...]\n");
@@ -14,10 +15,11 @@ int main(int argc, char** argv) {
   }
   std::vector<std::string> names(argv + 3, argv + argc);
   if (names.empty()) names = sgsim::cost::make::profile_names();
+  const std::filesystem::path measured = std::filesystem::path(argv[2]) / "h200-measured.json";
   try {
     for (const std::string& name : names) {
       const std::filesystem::path path = std::filesystem::path(argv[2]) / (name + ".json");
-      sgsim::cost::save_profile(sgsim::cost::make::make_profile(name, argv[1]), path);
+      sgsim::cost::save_profile(sgsim::cost::make::make_profile(name, argv[1], measured.string()), path);
       std::printf("%s\n", path.c_str());
     }
   } catch (const sgsim::InputError& e) {

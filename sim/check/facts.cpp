@@ -83,10 +83,12 @@ std::optional<std::string> precision_of(const Record& r) {
   return std::nullopt;
 }
 
+bool is_async_tensor_parallel(const Record& r) { return any_of(r.overlap + " " + r.precision, {"asynctp", "async tp"}); }
+
 std::optional<std::string> execution_of(const Record& r) {
   const std::string text = r.execution + " " + r.overlap + " " + r.framework;
   if (any_of(text, {"cuda graph", "cuda_graph", "cudagraph", "reduce-overhead"})) return "cuda_graph";
-  if (any_of(text, {"torch.compile", "compile"})) return "compiled";
+  if (any_of(text, {"torch.compile", "compile"}) || is_async_tensor_parallel(r)) return "compiled";
   if (mentions(r.execution, "eager")) return "eager";
   return std::nullopt;
 }

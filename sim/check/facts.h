@@ -32,5 +32,7 @@ struct Network {
 [[nodiscard]] std::optional<std::string> precision_of(const Record& record);
 /// "eager", "compiled" or "cuda_graph"; nothing when the record leaves it open.
 [[nodiscard]] std::optional<std::string> execution_of(const Record& record);
+/// Whether the record says asynchronous tensor parallel, which PyTorch has in compiled models alone (torchtitan's --experimental.enable_async_tensor_parallel).
+[[nodiscard]] bool is_async_tensor_parallel(const Record& record);
 
 }  // namespace sgsim::check

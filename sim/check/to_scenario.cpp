@@ -111,6 +111,8 @@ json training_tree(const Record& r) {
   if (precision == "float8") {
     training["compute_dtype"] = "bfloat16";
     training["stack"]["float8_linear"] = true;
+    // A scale a row and a scale a column: both casts of an operand, compiled, on an H200 (docs/records/h200-pytorch-2026-11-30, float8_casts).
+    if (mentions(r.precision, "rowwise")) training["stack"]["float8_cast_bytes"] = 12.6;
   } else {
     put(training, "compute_dtype", precision);
   }
@@ -128,6 +130,7 @@ json training_tree(const Record& r) {
   if (mentions(r.fsdp_mixed_precision, "PURE") && precision) training["gradient_dtype"] = *precision;
   if (mentions(r.precision, "reduced in fp32") || mentions(r.precision, "fp32 grad")) training["gradient_dtype"] = "float32";
   put(training, "execution", execution_of(r));
+  if (is_async_tensor_parallel(r)) training["stack"]["tensor_parallel_pipelined"] = true;
   if (mentions(r.execution, "each layer apart")) training["stack"]["compile_layers_only"] = true;
   if (mentions(r.optimizer, "for-loop")) training["optimizer_fused"] = false;
   if (mentions(r.sharding, "embedding and head replicated")) training["stack"]["tensor_parallel_vocabulary"] = false;

@@ -16,7 +16,11 @@ Seconds energy_of(const PowerModel& model, const graph::Work& work) {
   if (std::holds_alternative<graph::MemoryBound>(work)) return Seconds(model.memory_bound * graph::bytes_of(work).value() / 1e13);
   const double flops = graph::flops_of(work).value() / 1e15;
   const auto* a = std::get_if<graph::Attention>(&work);
-  if (a == nullptr) return Seconds(model.matmul * flops);
+  if (a == nullptr) {
+    const auto* product = std::get_if<graph::Matmul>(&work);
+    const auto typed = product == nullptr ? model.matmul_of_type.end() : model.matmul_of_type.find(product->dtype);
+    return Seconds((typed == model.matmul_of_type.end() ? model.matmul : typed->second) * flops);
+  }
   const auto pass = static_cast<std::size_t>(a->pass);
   const double scores = static_cast<double>(a->batch * a->heads) * static_cast<double>(a->q_len) * static_cast<double>(a->kv_len) * (a->causal ? 0.5 : 1.0) / 1e12;
   return Seconds(model.attention[pass] * flops + model.scores[pass] * scores);
@@ -34,6 +38,10 @@ std::optional<PowerModel> power_model(const Profile& profile) {
   PowerModel m{.base = factor("base"), .matmul = factor("energy.matmul"), .attention = {factor("energy.attention_forward"), factor("energy.attention_backward")},
                .scores = {factor("energy.scores_forward"), factor("energy.scores_backward")}, .memory_bound = factor("energy.memory_bound"), .communication = factor("communication"),
                .energy_exponent = {}, .time_exponent = {}};
+  for (const graph::DType type : {graph::DType::float16, graph::DType::float32, graph::DType::float8_e4m3fn, graph::DType::float8_e5m2}) {
+    const auto found = profile.factors.find("power.energy.matmul." + std::string(graph::to_text(type)));
+    if (found != profile.factors.end()) m.matmul_of_type[type] = found->second.value;
+  }
   for (std::size_t k = 0; k < kPowerKinds; ++k) {
     m.energy_exponent[k] = factor(std::string("energy_exponent.") + kKindNames[k]);
     m.time_exponent[k] = factor(std::string("time_exponent.") + kKindNames[k]);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 
 #include "sim/core/quantity.h"
@@ -23,7 +24,8 @@ inline constexpr std::size_t kPowerKinds = 3;
 /// A kernel takes f^-time_exponent times as long. The clock is one a GPU: all its kernels see it.
 struct PowerModel {
   double base = 0.0;                     // drawn by a GPU at full clock that does nothing
-  double matmul = 0.0;                   // seconds at the limit, per 1e15 flops
+  double matmul = 0.0;                   // seconds at the limit, per 1e15 flops of 16 bits
+  std::map<graph::DType, double> matmul_of_type;  // the same of other types; a type that is not here takes matmul's
   double attention[2] = {};              // the same of fused attention, forward and backward: of its products
   double scores[2] = {};                 // per 1e12 scores (query times key): of its exponentials
   double memory_bound = 0.0;             // per 1e13 bytes through bandwidth-bound kernels

@@ -86,6 +86,9 @@ struct Stack {
   /// Tensor parallel: sums of input gradients run beside the weight gradients' products (Megatron-LM,
   /// LinearWithGradAccumulationAndAsyncCommunication).
   bool tensor_parallel_overlap = false;
+  /// Tensor parallel with sequence parallel: gathers and reduce-scatters go in pieces beside the product that reads or makes
+  /// them (TransformerEngine's user buffers, Megatron-Core --tp-comm-overlap; PyTorch's asynchronous tensor parallel).
+  bool tensor_parallel_pipelined = false;
 
   /// Context parallel: keys and values of all ranks are gathered at once, in both passes (torchtitan's rotate method
   /// "allgather"); false: they go round the ring block by block (Megatron-LM's cp_comm_type "p2p").

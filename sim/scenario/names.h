@@ -73,6 +73,7 @@ inline constexpr pair<string_view, bool lower::Stack::*> kStackSwitches[] = {
     {"tensor_parallel_vocabulary", &lower::Stack::tensor_parallel_vocabulary},
     {"tensor_parallel_reduces_each", &lower::Stack::tensor_parallel_reduces_each},
     {"tensor_parallel_overlap", &lower::Stack::tensor_parallel_overlap},
+    {"tensor_parallel_pipelined", &lower::Stack::tensor_parallel_pipelined},
     {"context_parallel_all_gather", &lower::Stack::context_parallel_all_gather}};
 
 }  // namespace sgsim::scenario::words

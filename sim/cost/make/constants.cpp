@@ -17,8 +17,6 @@ void add_launch(Profile& p, const std::string& mode, const std::array<double, 8>
 void add_sources(Profile& p) {
   p.sources["datasheet"] = {.kind = ProvenanceKind::published, .source = "NVIDIA A100, H100 and H200 Tensor Core GPU datasheets and architecture whitepapers (nvidia.com)", .machine = "",
                             .date = "", .software = "", .note = "dense rates; the clock is the one that the peak rates are computed with"};
-  p.sources["power-cap"] = {.kind = ProvenanceKind::assumed, .source = "pytorch/torchtitan benchmarks: H100 with 96 GB of HBM2e at 2.4 TB/s, capped at 500 W instead of 700", .machine = "", .date = "", .software = "",
-                            .note = "peak rates and clock times the cube root of (500 - 150) / (700 - 150): switching power is C f V^2 with V in proportion to f; 150 W that do not follow the clock are assumed"};
   p.sources["memory-reported"] = {.kind = ProvenanceKind::published, .source = "total memory as the driver reports it and PyTorch prints it on these GPUs; H200: validation data set (shared/truth/h200/*.trace.json.gz, deviceProperties)",
                                   .machine = "", .date = "", .software = "", .note = ""};
   const std::string carried = p.name == "h200" ? "" : "; carried from the H200s' hosts: a host belongs to a machine, not to its GPU";

@@ -1,7 +1,6 @@
 #include "sim/cost/make/datasheets.h"
 
 #include <array>
-#include <cmath>
 
 #include "sim/core/error.h"
 #include "sim/cost/make/make_profile.h"
@@ -12,8 +11,8 @@ namespace {
 constexpr std::array<GpuFacts, 5> kFacts = {{
     {"a100-80gb", false, "a100_sxm_gemm_sglang_0.5.10.csv.gz", "a100_sxm_comm_nccl_2.27.3.csv.gz", "A100-SXM4-80GB", "vllm_flash_attn"},
     {"a100-40gb", false, "a100_sxm_gemm_sglang_0.5.10.csv.gz", "a100_sxm_comm_nccl_2.27.3.csv.gz", "A100-SXM4-80GB", "vllm_flash_attn"},
-    {"h100", true, "h100_sxm_gemm_vllm_0.24.0.csv.gz", "h100_sxm_comm_nccl_2.29.2.csv.gz", "H100-80GB-SXM", "vllm_flash_attn_fa3"},
-    {"h100-96gb", true, "h100_sxm_gemm_vllm_0.24.0.csv.gz", "h100_sxm_comm_nccl_2.29.2.csv.gz", "H100-80GB-SXM", "vllm_flash_attn_fa3"},
+    {"h100", true, "h100_sxm_gemm_vllm_0.24.0.csv.gz", "h100_sxm_comm_nccl_2.29.2.csv.gz", "H100-80GB-SXM", "vllm_flash_attn_fa3", 700.0},
+    {"h100-96gb", true, "h100_sxm_gemm_vllm_0.24.0.csv.gz", "h100_sxm_comm_nccl_2.29.2.csv.gz", "H100-80GB-SXM", "vllm_flash_attn_fa3", 500.0},
     {"h200", true, "h200_sxm_gemm_vllm_0.24.0.csv.gz", "h200_sxm_comm_nccl_2.29.2.csv.gz", "H100-80GB-SXM", "vllm_flash_attn_fa3"},
 }};
 
@@ -38,17 +37,6 @@ Datasheet hopper(const char* name, double memory_bytes, double hbm) {
           .vector_peak = {FlopsPerSecond(66.9e12), s}};
 }
 
-/// The same part under a lower power cap. Power above what does not follow the clock is C f V^2 with V in proportion to f, so that
-/// the clock goes with its cube root; that 150 W of a loaded H100 (leakage, memory, links) do not follow it is assumed.
-Datasheet capped(Datasheet gpu, double watts, double of_watts) {
-  constexpr double kFixedWatts = 150.0;
-  const double clock = std::cbrt((watts - kFixedWatts) / (of_watts - kFixedWatts));
-  gpu.clock_hz = {gpu.clock_hz.value * clock, "power-cap"};
-  gpu.vector_peak = {gpu.vector_peak.value * clock, "power-cap"};
-  for (auto& [dtype, peak] : gpu.peak) peak = {peak.value * clock, "power-cap"};
-  return gpu;
-}
-
 }  // namespace
 
 std::vector<std::string> profile_names() {
@@ -67,7 +55,7 @@ const GpuFacts& gpu_facts(std::string_view name) {
 Datasheet datasheet(std::string_view name) {
   if (name == "a100-80gb") return a100("NVIDIA A100-SXM4-80GB", 79.15, 2.039e12);
   if (name == "a100-40gb") return a100("NVIDIA A100-SXM4-40GB", 39.39, 1.555e12);
-  if (name == "h100-96gb") return capped(hopper("NVIDIA H100 SXM5 96GB (HBM2e, 500 W)", 94.5 * 1073741824.0, 2.4e12), 500.0, 700.0);
+  if (name == "h100-96gb") return hopper("NVIDIA H100 SXM5 96GB (HBM2e, 500 W)", 94.5 * 1073741824.0, 2.4e12);
   if (name == "h100") return hopper("NVIDIA H100 SXM5 80GB", 79.11 * 1073741824.0, 3.35e12);
   return hopper("NVIDIA H200 SXM 141GB", 150109880320.0, 4.8e12);
 }

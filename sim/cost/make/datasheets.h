@@ -15,6 +15,7 @@ struct GpuFacts {
   std::string_view collectives;   // file in kernels/
   std::string_view attention_gpu; // "gpu" in published/kernels.json.gz
   std::string_view attention_kernel;
+  double watts = 0.0;             // power limit of a part whose kernels are carried from the measured H200; 0: its own tables
 };
 
 /// Throws InputError for a name that is none of profile_names().

@@ -51,7 +51,7 @@ Provenance traced(std::string note) {
   return {.kind = ProvenanceKind::measured, .source = "validation data set (shared/truth/h200/*.trace.json.gz)", .machine = "NVIDIA H200", .date = "2026-11-29", .software = kTorch, .note = std::move(note)};
 }
 
-Profile make_profile(std::string_view name, const std::string& truth_dir) {
+Profile make_profile(std::string_view name, const std::string& truth_dir, const std::string& measured_h200) {
   const GpuFacts& facts = gpu_facts(name);
   Profile p;
   p.name = std::string(name);
@@ -66,6 +66,8 @@ Profile make_profile(std::string_view name, const std::string& truth_dir) {
   add_memory(p, traces, p.name == "h200");
   add_convolutions(p, traces, p.name == "h200");
   add_collectives(p, facts, truth_dir);
+  constexpr double kHopperWatts = 700.0;  // the limit under which the H200 was measured
+  if (facts.watts > 0.0) carry_from_measured(p, load_profile(measured_h200), facts.watts, kHopperWatts);
   drop_unused_sources(p);
   return profile_from_text(to_text(p), p.name);  // rounded and checked as the file will be
 }

@@ -35,6 +35,10 @@ void add_layouts(Profile& p, const Traces& traces);
 void add_attention(Profile& p, const GpuFacts& facts, const std::string& truth_dir, const Traces& traces);
 void add_memory(Profile& p, const Traces& traces, bool h200);
 void add_convolutions(Profile& p, const Traces& traces, bool h200);
+/// Replaces what a Hopper GPU's published tables say of products, attention, bandwidth-bound kernels, power and host by what
+/// sgsim-calibrate and PyTorch measured on an H200 of the same SMs: products over their bound, bytes by HBM bandwidth, energies as
+/// shares of a limit of `watts` instead of `measured_watts`. Collectives, convolutions and memory stay the part's own.
+void carry_from_measured(Profile& p, const Profile& measured, double watts, double measured_watts);
 void add_collectives(Profile& p, const GpuFacts& facts, const std::string& truth_dir);
 
 }  // namespace sgsim::cost::make

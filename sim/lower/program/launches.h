@@ -16,7 +16,11 @@ struct Launch {
   cost::Estimate estimate;      // kernels only
   RunCost cost;                 // kernels: all; collectives: host part, the transfer is priced when the group is known
   std::uint32_t reader = 0;     // collectives: first kernel of the same list that needs the result; list size: none here
+  bool float8 = false;          // runs as an 8-bit product, which its kernel's work does not say
 };
+
+/// What runs: the kernel's work, an 8-bit product where `launch` says so.
+[[nodiscard]] graph::Work work_of(const Launch& launch);
 
 /// A segment's lists, priced once and shared by all its positions.
 struct SegmentLaunches {
@@ -35,10 +39,10 @@ struct SegmentLaunches {
 [[nodiscard]] compile::Execution execution_of(SegmentRole role, compile::Execution execution, bool compile_layers_only);
 
 /// Prices every segment of `model`, which must outlive the result. Of the stack: compile_layers_only, float8_linear,
-/// float8_cast_bytes (the casts stand in their product's time), launch_blocking. `split_backward`: fills input_gradients and
-/// weight_gradients too.
+/// float8_cast_bytes (the casts stand in their product's time), launch_blocking, tensor_parallel_pipelined (in `tensor_parallel` pieces).
+/// `split_backward`: fills input_gradients and weight_gradients too.
 [[nodiscard]] std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, const Stack& stack, const TaskCosts& costs,
-                                                         bool split_backward = false);
+                                                         bool split_backward = false, std::int64_t tensor_parallel = 1);
 
 /// Device time of a list, communication excluded.
 [[nodiscard]] Seconds device_time(const std::vector<Launch>& launches);

@@ -13,7 +13,7 @@ struct Sums {
 void add(Sums& sums, const std::vector<Launch>& launches, const cost::PowerModel& power) {
   for (const Launch& launch : launches) {
     if (launch.kernel->is_communication) continue;
-    sums.load.add(power, launch.kernel->work, launch.estimate.time);
+    sums.load.add(power, work_of(launch), launch.estimate.time);
     sums.device += launch.cost.device;
     sums.host += launch.cost.host;
   }
@@ -22,7 +22,7 @@ void add(Sums& sums, const std::vector<Launch>& launches, const cost::PowerModel
 void stretch(std::vector<Launch>& launches, const cost::PowerModel& power, double clock) {
   for (Launch& launch : launches) {
     if (launch.kernel->is_communication) continue;
-    const Seconds more = launch.estimate.time * (cost::slowdown(power, launch.kernel->work, clock) - 1.0);
+    const Seconds more = launch.estimate.time * (cost::slowdown(power, work_of(launch), clock) - 1.0);
     launch.estimate.time += more;
     launch.cost.device += more;
     launch.cost.issue_to_end += more;

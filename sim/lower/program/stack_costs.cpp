@@ -16,10 +16,11 @@ int generation_of(const cost::Profile& profile) {
 
 }  // namespace
 
-double attention_slowdown(int generation, int of_profile, graph::Pass pass) {
+double attention_slowdown(int generation, int of_profile, const graph::Attention& work) {
   if (generation == 0 || of_profile == 0) return 1.0;
-  const bool forward = pass == graph::Pass::forward;
-  const double first = forward ? 1.4 : 2.0, second = forward ? 1.75 : 1.6;
+  const bool forward = work.pass == graph::Pass::forward;
+  const double wide = std::clamp((static_cast<double>(work.head_dim) - 64.0) / 64.0, 0.0, 1.0);  // 0 at head size 64, 1 at 128
+  const double first = forward ? 1.4 : 2.0, second = forward ? 1.58 + 0.31 * wide : 1.66 + 0.24 * wide;
   const auto over_third = [&](int g) { return g == 1 ? first * second : g == 2 ? second : 1.0; };
   return over_third(generation) / over_third(of_profile);
 }
@@ -38,7 +39,7 @@ TaskCosts with_stack(TaskCosts costs, const cost::Profile& profile, const Stack&
   auto inner = std::move(costs.kernel);
   costs.kernel = [inner = std::move(inner), generation, of_profile, products](const graph::Work& work) {
     cost::Estimate estimate = inner(work);
-    if (const auto* attention = std::get_if<graph::Attention>(&work)) estimate.time = estimate.time * attention_slowdown(generation, of_profile, attention->pass);
+    if (const auto* attention = std::get_if<graph::Attention>(&work)) estimate.time = estimate.time * attention_slowdown(generation, of_profile, *attention);
     if (std::holds_alternative<graph::Matmul>(work)) estimate.time = estimate.time * products;
     return estimate;
   };

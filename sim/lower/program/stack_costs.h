@@ -9,9 +9,10 @@ namespace sgsim::lower {
 
 /// How much longer a fused attention kernel of generation `generation` takes than one of `of_profile` (1 where either is 0).
 /// Generation 1 over 2: 1.4 forward, 2.0 backward (FlashAttention-2, arXiv 2307.08691, section 4.1: 1.3 to 1.5 and about 2
-/// against the Triton kernels); 2 over 3: 1.75 and 1.6 (FlashAttention-3, arXiv 2407.08608, section 4.1: 1.5 to 2.0 forward,
-/// 1.5 to 1.75 backward).
-[[nodiscard]] double attention_slowdown(int generation, int of_profile, graph::Pass pass);
+/// against the Triton kernels). 2 over 3: PyTorch's FlashAttention 2 over cuDNN on an H200, medians over 512 to 32,768 tokens with and
+/// without mask (docs/records/h200-pytorch-2026-11-30, attention_backends): forward 1.58 at head size 64 and 1.89 at 128 (1.50 to
+/// 1.76, 1.76 to 2.11), backward 1.66 and 1.90 (1.56 to 1.71, 1.73 to 1.99).
+[[nodiscard]] double attention_slowdown(int generation, int of_profile, const graph::Attention& work);
 
 /// Costs as a software stack has them: Stack::attention_generation against the profile's factor "attention.generation" (none:
 /// 3 on GPUs with 8-bit matrix units, else 2), Stack::product_time and Stack::host_time.

@@ -77,6 +77,7 @@ lower::Training draw_training(bool captured) {
   s.tensor_parallel_vocabulary = flip();
   s.tensor_parallel_reduces_each = flip();
   s.tensor_parallel_overlap = flip();
+  s.tensor_parallel_pipelined = flip();
   s.context_parallel_all_gather = flip();
   return t;
 }
@@ -164,14 +165,14 @@ std::string to_text(const PlanCase& c) {
   const lower::Stack& s = c.training.stack;
   return fmt::format(
       "{} layers {} flash {} | dp {} tp {} pp {} cp {} ep {} {} sp {} {} v {} micro {} global {} recompute {} fsdp {} {} {} {} bucket {} {} | {} autocast {} optimizer {} fused {} "
-      "clip {} | zero1ar {} opg {} scale {} view {} each {} root {} copy {} aim {} clo {} nig {} oig {} sync {} phs {} wait {} iwait {} sgb {} vocab {} each {} overlap {}",
+      "clip {} | zero1ar {} opg {} scale {} view {} each {} root {} copy {} aim {} clo {} nig {} oig {} sync {} phs {} wait {} iwait {} sgb {} vocab {} each {} overlap {} pipelined {}",
       kFamilies[static_cast<int>(c.family)], c.layers, c.flash, p.dp, p.tp, p.pp, p.cp, p.ep, kSharding[static_cast<int>(p.sharding)], p.sequence_parallel,
       kSchedules[static_cast<int>(p.schedule)], p.virtual_stages, p.micro_batch, p.global_batch, kRecompute[static_cast<int>(p.recompute)], p.fsdp.layers_per_unit, p.fsdp.prefetch,
       p.fsdp.reshard_after_forward, p.fsdp.shard_group, p.buckets.bucket.value(), p.buckets.overlap, kExecution[static_cast<int>(c.training.execution)], c.training.autocast,
       static_cast<int>(c.training.optimizer), c.training.optimizer_fused, c.training.clip_gradients, s.zero1_all_reduce, s.overlap_parameter_gather, s.gradient_scale_kernels,
       s.gradient_bucket_view, s.fsdp_reduce_each_micro_batch, s.fsdp_root_reshards, s.fsdp_copy_kernels, s.accumulate_in_matmul, s.compile_layers_only, s.nccl_in_graph, s.optimizer_in_graph,
       s.synchronize_each_step, s.pipeline_host_sync, s.pipeline_waits_for_sends, s.interleaved_waits_for_sends, s.scatter_gather_boundary, s.tensor_parallel_vocabulary,
-      s.tensor_parallel_reduces_each, s.tensor_parallel_overlap);
+      s.tensor_parallel_reduces_each, s.tensor_parallel_overlap, s.tensor_parallel_pipelined);
 }
 
 }  // namespace sgsim::testing

@@ -181,8 +181,12 @@ TEST_CASE("reports name every row, and escape what sources write") {
 
 TEST_CASE("attention of an older generation takes longer") {
   using lower::attention_slowdown;
-  CHECK(attention_slowdown(0, 3, graph::Pass::forward) == 1.0);
-  CHECK(attention_slowdown(2, 2, graph::Pass::backward) == 1.0);
-  CHECK(attention_slowdown(1, 2, graph::Pass::forward) == Approx(1.4));
-  CHECK(attention_slowdown(1, 3, graph::Pass::backward) == Approx(2.0 * 1.6));
+  const auto work = [](graph::Pass pass, std::int64_t head_dim) { return graph::Attention{.heads = 8, .kv_heads = 8, .q_len = 4096, .kv_len = 4096, .head_dim = head_dim, .pass = pass}; };
+  CHECK(attention_slowdown(0, 3, work(graph::Pass::forward, 128)) == 1.0);
+  CHECK(attention_slowdown(2, 2, work(graph::Pass::backward, 128)) == 1.0);
+  CHECK(attention_slowdown(1, 2, work(graph::Pass::forward, 64)) == Approx(1.4));
+  CHECK(attention_slowdown(1, 3, work(graph::Pass::backward, 128)) == Approx(2.0 * 1.9));
+  CHECK(attention_slowdown(2, 3, work(graph::Pass::forward, 64)) == Approx(1.58));
+  CHECK(attention_slowdown(2, 3, work(graph::Pass::forward, 96)) == Approx(0.5 * (1.58 + 1.89)));
+  CHECK(attention_slowdown(2, 3, work(graph::Pass::forward, 256)) == Approx(1.89));
 }

@@ -69,3 +69,17 @@ TEST_CASE("profiles have the whole power model or none") {
   products.add(*h200, graph::Matmul{.m = 8192, .n = 8192, .k = 596046, .b_transposed = true}, Seconds(0.1));
   CHECK(clock_share(*h200, products) * 1980.0 == Approx(1485.0).epsilon(0.03));
 }
+
+// 2e15 flops: 2 s of the limit in 16 bits; 8 bits at 0.5 s a 1e15 flops draw a quarter. A type that is not named takes the 16-bit figure.
+TEST_CASE("an operation draws by its type") {
+  PowerModel m = kModel;
+  m.matmul_of_type[graph::DType::float8_e4m3fn] = 0.25;
+  const auto energy = [&](graph::DType type) {
+    PowerLoad load;
+    load.add(m, graph::Matmul{.m = 100000, .n = 100000, .k = 100000, .dtype = type}, Seconds(1.0));
+    return load.energy[0].value();
+  };
+  CHECK(energy(graph::DType::bfloat16) == Approx(2.0));
+  CHECK(energy(graph::DType::float8_e4m3fn) == Approx(0.5));
+  CHECK(energy(graph::DType::float16) == Approx(2.0));
+}

@@ -96,6 +96,22 @@ TEST_CASE("DTensor's dispatch costs host time, in layers run eagerly") {
   CHECK(compiled[0].forward[0].cost.host.value() == Approx(0.0));
 }
 
+// 8-bit products of a layer draw by their type, though their kernels' work says bfloat16: at a third of the energy nothing is slowed.
+TEST_CASE("8-bit layers draw what 8-bit products draw") {
+  const SegmentedModel m = model_of({product()});
+  Stack stack;
+  stack.float8_linear = true;
+  stack.float8_cast_bytes = 0.0;
+  auto segments = price_segments(m, compile::Execution::compiled, stack, millisecond());
+  cost::PowerModel power = kPower;
+  power.matmul_of_type[graph::DType::float8_e4m3fn] = power.matmul / 3.0;
+  apply_power_limit(segments, m, power);
+  CHECK(segments[0].forward[0].estimate.time.value() == Approx(1.0e-3));
+  power.matmul_of_type.clear();
+  apply_power_limit(segments, m, power);
+  CHECK(segments[0].forward[0].estimate.time.value() == Approx(1.7320508e-3));
+}
+
 // One layer, each pass a product and a stream of 1 ms, and a data-parallel all-reduce beside them. Kernels: (1.4 + 1.2) / 2 = 1.3. In those
 // 2.6 ms the transfer advances 1.4 / 1.25 + 1.2 / 3 = 1.52 ms: 1.711 times as long.
 TEST_CASE("interference is the mean over what a program runs") {
@@ -110,4 +126,44 @@ TEST_CASE("interference is the mean over what a program runs") {
   const Lowered l = fake::lowered(m, p, t, fake::gpus(1, 2), costs);
   CHECK(l.workload.programs.at(0).compute_slowdown == Approx(1.3));
   CHECK(l.workload.programs.at(0).transfer_slowdown == Approx(2.6 / 1.52));
+}
+
+namespace {
+
+compile::Kernel transfer(graph::CollectiveOp op, std::vector<KernelId> inputs) {
+  compile::Kernel k;
+  k.is_communication = true;
+  k.communication = {.op = op, .group = "tp", .bytes = Bytes(8e6)};
+  k.inputs = std::move(inputs);
+  return k;
+}
+
+compile::Kernel reading(compile::Kernel kernel, std::vector<KernelId> inputs) {
+  kernel.inputs = std::move(inputs);
+  return kernel;
+}
+
+}  // namespace
+
+// norm, gather, product, gelu, product, reduce-scatter, add: in one piece the first product waits for the gather and the add for the
+// reduce-scatter, which follows the second product. In pieces gelu waits for the gather, and the reduce-scatter goes before its product.
+TEST_CASE("tensor-parallel transfers in pieces run beside their products") {
+  const auto id = [](std::uint32_t i) { return KernelId{i}; };
+  const SegmentedModel m = model_of({stream(), transfer(graph::CollectiveOp::all_gather, {id(0)}), reading(product(), {id(1)}), reading(stream(), {id(2)}), reading(product(), {id(3)}),
+                                     transfer(graph::CollectiveOp::reduce_scatter, {id(4)}), reading(stream(), {id(5)})});
+  const auto whole = price_segments(m, compile::Execution::compiled, Stack{}, millisecond(), false, 4)[0].forward;
+  CHECK(whole[1].reader == 2);
+  CHECK(whole[5].kernel->is_communication);
+  CHECK(whole[5].reader == 6);
+  Stack stack;
+  stack.tensor_parallel_pipelined = true;
+  const auto pieces = price_segments(m, compile::Execution::compiled, stack, millisecond(), false, 4)[0].forward;
+  CHECK(pieces[1].reader == 3);
+  CHECK(pieces[4].kernel->is_communication);
+  CHECK(pieces[4].reader == 6);
+  CHECK_FALSE(pieces[5].kernel->is_communication);
+  // A kernel of any size takes 1 ms here: four pieces 4 ms; what was received is summed up in one kernel more.
+  CHECK(pieces[2].estimate.time.value() == Approx(4.0e-3));
+  CHECK(pieces[5].estimate.time.value() == Approx(5.0e-3));
+  CHECK(pieces[0].estimate.time.value() == Approx(1.0e-3));
 }
