@@ -74,13 +74,28 @@ class Judge {
   std::vector<Breach>& breaches_;
 };
 
-const SuiteEntry* entry_of(const Suite& suite, const std::string& file) {
-  const SuiteEntry* rest = nullptr;
+/// All entries of a file, so that some of its tolerances may block and others report; those of "*" where it has none.
+std::vector<const SuiteEntry*> entries_of(const Suite& suite, const std::string& file) {
+  std::vector<const SuiteEntry*> own, rest;
   for (const SuiteEntry& entry : suite.entries) {
-    if (entry.file == file) return &entry;
-    if (entry.file == "*") rest = &entry;
+    if (entry.file == file) own.push_back(&entry);
+    if (entry.file == "*") rest.push_back(&entry);
   }
-  return rest;
+  return own.empty() ? rest : own;
+}
+
+void judge_file(const Suite& suite, const SuiteEntry& entry, const std::string& file, const Summary& summary, const std::vector<Row>& rows, std::vector<Breach>& breaches) {
+  const Tolerances& t = entry.tolerances;
+  Judge judge(suite, entry, file, breaches);
+  judge.most(t.mean, summary.time.mean, "mean absolute error");
+  judge.most(t.median, summary.time.median, "median absolute error");
+  judge.most(t.memory_mean, summary.memory.mean, "mean absolute error of the peak memory");
+  judge.least(t.pairs, summary.pairs_share(), "pairs of plans ordered rightly");
+  judge.least(t.coverage_low, summary.coverage(), "rows inside their 90 % interval");
+  judge.most(t.skipped, summary.rows == 0 ? 0.0 : static_cast<double>(summary.skipped) / summary.rows, "rows skipped");
+  for (const Row& row : rows) {
+    if (row.file == file) judge.row(row);
+  }
 }
 
 }  // namespace
@@ -109,19 +124,7 @@ Suite suite_from_text(std::string_view text, const std::string& path) {
 std::vector<Breach> breaches_of(const Suite& suite, const std::vector<Row>& rows) {
   std::vector<Breach> breaches;
   for (const auto& [file, summary] : summaries_by_file(rows)) {
-    const SuiteEntry* entry = entry_of(suite, file);
-    if (entry == nullptr) continue;
-    const Tolerances& t = entry->tolerances;
-    Judge judge(suite, *entry, file, breaches);
-    judge.most(t.mean, summary.time.mean, "mean absolute error");
-    judge.most(t.median, summary.time.median, "median absolute error");
-    judge.most(t.memory_mean, summary.memory.mean, "mean absolute error of the peak memory");
-    judge.least(t.pairs, summary.pairs_share(), "pairs of plans ordered rightly");
-    judge.least(t.coverage_low, summary.coverage(), "rows inside their 90 % interval");
-    judge.most(t.skipped, summary.rows == 0 ? 0.0 : static_cast<double>(summary.skipped) / summary.rows, "rows skipped");
-    for (const Row& row : rows) {
-      if (row.file == file) judge.row(row);
-    }
+    for (const SuiteEntry* entry : entries_of(suite, file)) judge_file(suite, *entry, file, summary, rows, breaches);
   }
   return breaches;
 }

@@ -26,7 +26,8 @@ double flops_of(std::string_view name) {
       {"erf", 40.0}, {"sigmoid", 40.0}, {"silu", 41.0}, {"silu_backward", 45.0}, {"gelu", 80.0}, {"gelu_backward", 90.0},
       {"softplus", 70.0}, {"softplus_backward", 40.0}, {"rsqrt", 8.0}, {"sqrt", 8.0}, {"reciprocal", 8.0}, {"div", 8.0},
       {"_log_softmax", kOnlineSoftmaxFlops}, {"_softmax", kSoftmaxFlops},
-      {"_log_softmax_backward_data", kLogSoftmaxGradientFlops}, {"native_dropout", 40.0}};
+      {"_log_softmax_backward_data", kLogSoftmaxGradientFlops}, {"native_dropout", 40.0},
+      {"max_pool2d_with_indices", kMaxPoolFlops}, {"max_pool2d_with_indices_backward", kMaxPoolGradientFlops}};
   const auto found = kFlops.find(name);
   return found == kFlops.end() ? static_cast<double>(operation_count(name)) : found->second;
 }

@@ -20,4 +20,13 @@ inline constexpr double kOnlineSoftmaxFlops = 90.0;
 /// about 16 of the loss's gradient, the recomputed log_softmax and casts.
 inline constexpr double kLogSoftmaxGradientFlops = 70.0;
 
+/// Flops an element of batch norm's statistics (Welford, over all but the channels) and of each of its gradient's two sums, and of max pooling
+/// with windows of 3 x 3 every 2: an element of the result, and of its gradient, which looks into the four windows that hold it. Inductor's kernels
+/// on an H200, channels last, bfloat16: 0.62 to 0.84, 1.55 to 1.67, 7.3 and 7.4 ps an element at the vector peak
+/// (docs/records/h200-pytorch-2026-11-30/types.json, images).
+inline constexpr double kBatchStatisticsFlops = 48.0;
+inline constexpr double kBatchGradientFlops = 54.0;
+inline constexpr double kMaxPoolFlops = 490.0;
+inline constexpr double kMaxPoolGradientFlops = 495.0;
+
 }  // namespace sgsim::compile

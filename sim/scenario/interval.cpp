@@ -12,9 +12,6 @@ constexpr double kStandardErrors = 1.645;
 constexpr double kCommonVariance = 0.5;
 // Relative standard error of host times. Assumed: hosts differ in clock and in software, and a profile is measured on one.
 constexpr double kHostSigma = 0.2;
-// Relative standard error that the model adds to exact inputs. Assumed; clock changes between runs of one machine alone
-// are 1 to 2 %.
-constexpr double kModelSigma = 0.02;
 
 /// Relative standard error of a sum of kernels.
 double kernel_sigma(const std::map<std::string, ProgramTotals::Item>& kernels) {
@@ -39,7 +36,12 @@ double mean_sigma(const std::map<std::string, ProgramTotals::Item>& items) {
 
 }  // namespace
 
-Interval interval_of(const Result& result, const ProgramTotals& totals) {
+double model_sigma_of(const cost::Profile& profile) {
+  const auto stated = profile.factors.find("model.sigma");
+  return stated == profile.factors.end() ? kModelSigma : stated->second.value;
+}
+
+Interval interval_of(const Result& result, const ProgramTotals& totals, double model_sigma) {
   Interval interval;
   const double step = result.step_time.value();
   if (step <= 0.0) return interval;
@@ -48,7 +50,7 @@ Interval interval_of(const Result& result, const ProgramTotals& totals) {
   interval.parts = {{"kernels", kernel_sigma(totals.kernels) * computing},
                     {"communication", mean_sigma(totals.communication) * (result.exposed_comm / result.step_time)},
                     {"host", kHostSigma * (result.host_bound / result.step_time)},
-                    {"model", kModelSigma}};
+                    {"model", model_sigma}};
   double variance = 0.0;
   for (const auto& [name, sigma] : interval.parts) variance += sigma * sigma;
   interval.relative = kStandardErrors * std::sqrt(variance);
@@ -58,8 +60,8 @@ Interval interval_of(const Result& result, const ProgramTotals& totals) {
 }
 
 const char* interval_assumptions() {
-  return "90 % interval; launches of one kernel err alike, half of the variance of different kernels is common; host times "
-         "20 % and the model itself 2 % (one standard error) are assumed";
+  return "90 % interval; launches of one kernel err alike, half of the variance of different kernels is common, host times err by 20 % "
+         "(assumed); the model's own part is what compared runs show (docs/check.md)";
 }
 
 }  // namespace sgsim::scenario

@@ -204,7 +204,7 @@ Result summarize(const Scenario& scenario, const Inputs& inputs, const lower::Lo
   r.kernels = largest_first(totals.kernels);
   r.layers = largest_first(totals.layers);
   r.communication = largest_first(totals.communication);
-  r.interval = interval_of(r, totals);
+  r.interval = interval_of(r, totals, model_sigma_of(*inputs.profile));
   r.classes = classes_of(lowered, simulation);
   for (const ClassResult& c : r.classes) {
     r.peak_memory = std::max(r.peak_memory, c.peak);

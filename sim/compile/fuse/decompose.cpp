@@ -203,6 +203,7 @@ class Decomposer {
     for (std::uint32_t output = 0; output < node.outputs.size(); ++output) {
       if (graph::is_absent(node.outputs[output])) continue;
       builder_.bind(output, builder_.add(OpKind::rearrange, builder_.repeated_operands(), shape_of(node.outputs[output]), node.outputs[output].dtype, std::max(arithmetic, operation_count(info_->name))));
+      if (info_->operator_class == OperatorClass::pool && output == 0) builder_.last().flops = static_cast<float>(flops_of(info_->name));
       builder_.last().recomputable = info_->name == "cat";
       builder_.last().view = placement();
     }

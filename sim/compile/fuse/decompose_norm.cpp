@@ -1,3 +1,4 @@
+#include "sim/compile/arithmetic.h"
 #include <string_view>
 
 #include "sim/compile/fuse/program_builder.h"
@@ -115,6 +116,7 @@ void batch_norm(ProgramBuilder& b) {
   const std::uint32_t weight = per_channel(1), bias = per_channel(2), old_mean = b.operand(3), old_variance = b.operand(4);
   const DType f = b.node().outputs.size() > 1 ? b.node().outputs[1].dtype : DType::float32;
   const std::uint32_t mean = b.reduce({x}, all_but_channels(shape), f, 2);
+  b.last().flops = static_cast<float>(kBatchStatisticsFlops);
   const std::uint32_t rstd = b.pointwise({mean + 1}, channels, f, 3);
   b.bind(0, b.pointwise({x, mean, rstd, weight, bias}, shape, b.node().outputs[0].dtype, 4));
   bind_reshaped(b, 1, mean);
@@ -138,9 +140,11 @@ void batch_norm_backward(ProgramBuilder& b) {
   const std::uint32_t mean = reshaped(b, saved_mean, channels), rstd = reshaped(b, saved_rstd, channels);
   const DType f = b.value(mean).dtype;
   const std::uint32_t sum_dy = b.reduce({dy}, all_but_channels(shape), f);
+  b.last().flops = static_cast<float>(kBatchGradientFlops);
   const std::uint32_t centred = b.pointwise({x, mean}, shape, f, 1);
   const std::uint32_t product = b.pointwise({dy, centred}, shape, f, 1);
   const std::uint32_t sum_product = b.reduce({product}, all_but_channels(shape), f);
+  b.last().flops = static_cast<float>(kBatchGradientFlops);
   b.bind(0, b.pointwise({dy, centred, sum_product, sum_dy, rstd, weight}, shape, b.node().outputs[0].dtype, 7));
   bind_reshaped(b, 1, b.pointwise({sum_product, rstd}, channels, f, 1));
   bind_reshaped(b, 2, sum_dy);

@@ -167,7 +167,8 @@ void Fsdp::reduce_unit(Actions& out, std::size_t u, Token previous) const {
   const auto& types = rules_.types;
   const Bytes raw = whole(u, types.raw_gradient), input = whole(u, types.gradient), part = shard(u, types.gradient);
   out.push_back(Wait{previous});
-  if (rules_.copy_kernels || types.raw_gradient != types.gradient) {
+  const bool copied = rules_.copy_kernels || types.raw_gradient != types.gradient;
+  if (copied) {
     take(out, MemoryClass::communication, input, kReduceBuffer);
     graph::MemoryBound copy = copy_work(raw, input);
     if (rules_.copy_kernels && types.raw_gradient != types.gradient) copy.flops = Flops(kChunkCatFlops * units_[u].elements);
@@ -190,7 +191,8 @@ void Fsdp::reduce_unit(Actions& out, std::size_t u, Token previous) const {
   } else {
     take(out, MemoryClass::gradients, part, "gradients");
   }
-  take(out, MemoryClass::communication, -input, kReduceBuffer);
+  if (copied) take(out, MemoryClass::communication, -input, kReduceBuffer);
+  else take(out, MemoryClass::gradients, -raw, kRawGradients);
 }
 
 void Fsdp::add_gradients(Actions& out, std::size_t u) const {

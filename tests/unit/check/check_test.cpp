@@ -160,6 +160,13 @@ TEST_CASE("a suite breaks on files and rows, and on what got worse") {
   CHECK(breaches[0].what == "mean absolute error 10.0 %, at most 5.0 %");
   CHECK(breaches[1].id == "a");  // +10 % where it was +8 %
   CHECK(breaches[2].id == "b");  // 20 % with 15 % allowed
+  // Two entries of one file: one blocks, the other reports; "*" is for other files.
+  write_text_file(path, R"({"schema_version": 1, "tolerances": [{"file": "*", "mean": 0.01}, {"file": "f", "mean": 0.05}, {"file": "f", "worst": 0.15, "report_only": true}]})");
+  const std::vector<check::Breach> both = check::breaches_of(check::read_suite(path), rows);
+  REQUIRE(both.size() == 2);
+  CHECK(both[0].blocks);
+  CHECK(both[1].id == "b");
+  CHECK_FALSE(both[1].blocks);
   write_text_file(path, R"({"schema_version": 1, "tolerances": [{"file": "f", "mean": 0.05, "typo": 1}]})");
   CHECK_THROWS_AS(check::read_suite(path), InputError);
 }

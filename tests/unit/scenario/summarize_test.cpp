@@ -79,8 +79,8 @@ TEST_CASE("a step's figures are means over ranks and add up") {
 TEST_CASE("the interval grows with its inputs' errors and is what its assumptions say") {
   const Small s = two_ranks();
   const Result r = summarize(s.scenario, s.inputs, s.lowered, s.simulation);
-  // One kernel name of sigma 5 %: kernels 0.05 x (2 + 1) / 4; transfers of 10 %: 0.1 x 1 / 4; model 2 %. All independent.
-  const double sigma = std::sqrt(0.0375 * 0.0375 + 0.025 * 0.025 + 0.02 * 0.02);
+  // One kernel name of sigma 5 %: kernels 0.05 x (2 + 1) / 4; transfers of 10 %: 0.1 x 1 / 4; the model of a profile without "model.sigma". All independent.
+  const double sigma = std::sqrt(0.0375 * 0.0375 + 0.025 * 0.025 + kModelSigma * kModelSigma);
   CHECK(r.interval.relative == Approx(1.645 * sigma));
   CHECK(r.interval.high.value() == Approx(4.0 * (1.0 + 1.645 * sigma)));
   CHECK(r.interval.low.value() == Approx(4.0 / (1.0 + 1.645 * sigma)));
@@ -89,7 +89,14 @@ TEST_CASE("the interval grows with its inputs' errors and is what its assumption
   totals.kernels["a"] = totals.kernels["b"] = {.time = Seconds(1.0), .error = Seconds(0.1), .launches = 1};
   Result two;
   two.step_time = two.compute = Seconds(2.0);
-  CHECK(interval_of(two, totals).parts.front().second == Approx(std::sqrt(3.0) * 0.1 / 2.0));
+  CHECK(interval_of(two, totals, 0.02).parts.front().second == Approx(std::sqrt(3.0) * 0.1 / 2.0));
+}
+
+TEST_CASE("a profile that was compared with runs says how far the model errs") {
+  cost::Profile profile;
+  CHECK(model_sigma_of(profile) == kModelSigma);
+  profile.factors["model.sigma"] = {0.03, ""};
+  CHECK(model_sigma_of(profile) == 0.03);
 }
 
 TEST_CASE("reports print every figure, for people and for scripts") {
