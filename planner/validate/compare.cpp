@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "planner/validate/same_execution.h"
 #include "planner/validate/shares.h"
 #include "sim/core/error.h"
 #include "sim/lower/memory/runtime.h"
@@ -240,8 +241,8 @@ class Comparer {
 }  // namespace
 
 Comparison compare(const ExecutableProgram& program, const Prepared& prepared, const MeasuredProgram& measured, const std::string& measured_file) {
-  if (const std::string id = calibrate::program_id(program); measured.program != id) {
-    throw InputError({.file = measured_file, .where = "$.program", .found = measured.program + " (\"" + measured.name + "\")", .expected = id + " (\"" + program.name + "\"): the program of this scenario",
+  if (const std::string difference = difference_of_execution(program, measured); !difference.empty()) {
+    throw InputError({.file = measured_file, .where = "$.program", .found = measured.program + " (\"" + measured.name + "\"): " + difference, .expected = calibrate::program_id(program) + " (\"" + program.name + "\"): the program of this scenario",
                       .hint = "measure what --write-program writes now; a scenario, or sgsim itself, has changed since"});
   }
   bool complete = measured.ranks.size() == program.ranks.size();

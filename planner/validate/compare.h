@@ -66,7 +66,7 @@ struct Comparison {
   std::uint64_t numbers = 0, numbers_wrong = 0, waits = 0, waits_violated = 0;
 };
 
-/// Compares. `program` must be the one that was made of `prepared` and that `measured` was taken of: throws InputError otherwise.
+/// Compares. `program` must be the one that was made of `prepared` and execute what `measured` was taken of (same_execution.h): throws InputError otherwise.
 [[nodiscard]] Comparison compare(const calibrate::ExecutableProgram& program, const Prepared& prepared, const calibrate::MeasuredProgram& measured, const std::string& measured_file);
 
 [[nodiscard]] std::string text_report(const Comparison& comparison, const calibrate::MeasuredProgram& measured);
