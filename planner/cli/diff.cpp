@@ -4,6 +4,7 @@
 
 #include "planner/cli/imported_run.h"
 #include "planner/cli/subcommand.h"
+#include "sim/core/error.h"
 #include "sim/trace/diff.h"
 
 namespace sgsim::cli {
@@ -14,6 +15,25 @@ struct Flags {
   std::size_t rows = 12;
 };
 
+trace::ImportedRun read_timed_run(const std::string& path) {
+  trace::ImportedRun run = read_run(path);
+  for (const trace::RankTrace& rank : run.ranks) {
+    for (const trace::DeviceOp& op : rank.device_ops) {
+      if (op.start != trace::kNoTime) return run;
+    }
+  }
+  throw InputError({.file = path, .where = "", .found = "no kernel, copy or memset with times", .expected = "a trace of a GPU", .hint = ""});
+}
+
+/// What of a file is not in the comparison.
+std::string dropped_text(const char* which, const Diagnostics& report) {
+  std::string text;
+  for (const auto& [key, d] : report.entries()) {
+    if (d.severity == Severity::error) text += fmt::format("{}: {}  {}  e.g. {}\n", which, d.count, key, d.example);
+  }
+  return text;
+}
+
 }  // namespace
 
 void add_diff(CLI::App& app, Action& chosen) {
@@ -21,10 +41,11 @@ void add_diff(CLI::App& app, Action& chosen) {
   CLI::App* command = app.add_subcommand("diff", "Compare two timelines: what got slower, by kind of kernel, stream, layer and kernel");
   command->add_option("A", flags->a, "Trace, folder of traces, or timeline of sgsim simulate --trace")->required();
   command->add_option("B", flags->b, "The other one")->required();
-  command->add_option("--rows", flags->rows, "Rows of each table (12)");
+  command->add_option("--rows", flags->rows, "Rows of each table (12)")->check(CLI::Range(1, 1'000'000));
   command->callback([flags, &chosen] {
     chosen = [flags] {
-      fmt::print("{}", trace::diff_text(trace::diff_runs(read_run(flags->a), read_run(flags->b)), flags->rows));
+      const trace::ImportedRun a = read_timed_run(flags->a), b = read_timed_run(flags->b);
+      fmt::print("{}{}{}", trace::diff_text(trace::diff_runs(a, b), flags->rows), dropped_text("A", a.report), dropped_text("B", b.report));
       return ExitCode::good;
     };
   });

@@ -1,14 +1,23 @@
 #include "planner/cli/imported_run.h"
 
+#include <optional>
+
 #include "sim/core/error.h"
 #include "sim/import/format.h"
 
 namespace sgsim::cli {
 
 trace::ImportedRun read_run(const std::string& path) {
+  std::optional<trace::ImportedRun> found;
   for (import::Imported& one : import::import_path(path, {})) {
-    if (auto* run = std::get_if<trace::ImportedRun>(&one)) return std::move(*run);
+    auto* run = std::get_if<trace::ImportedRun>(&one);
+    if (run == nullptr) continue;
+    if (found) {
+      throw InputError({.file = path, .where = "", .found = "files of two runs (" + found->format + ", " + run->format + ")", .expected = "one file, or a folder with the traces of one run", .hint = "name the file, or move others elsewhere"});
+    }
+    found = std::move(*run);
   }
+  if (found) return std::move(*found);
   throw InputError({.file = path, .where = "", .found = "no run", .expected = "a trace, or the traces of one run", .hint = "graphs and topologies are read by sgsim import"});
 }
 

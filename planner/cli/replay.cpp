@@ -47,6 +47,7 @@ ExitCode replay_as_captured(const Flags& flags, const RecoveredRun& run) {
   const replay::Result result = replay::compare(run.run, built, timeline);
   fmt::print("{}", replay::text_report(result, timeline));
   Diagnostics report = built.report;
+  report.merge(run.run.report);
   for (const trace::Dependencies& d : run.dependencies) report.merge(d.report);
   report.merge(run.matching.report);
   fmt::print("{}", trace::report_text(report, flags.report));
@@ -86,6 +87,8 @@ ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
   const timeline::Timeline timeline = engine::run_fast(folded, {.spans_of = {}, .all_spans = !flags.trace.empty()});
   fmt::print("dp {} x tp {} x pp {}, {} micro-batches, on {} GPUs of {}: {} for what the trace holds ({} of {} ranks simulated)\n", wanted.dp, wanted.tp, wanted.pp, wanted.micro_batches, wanted.ranks(), to.cluster.name,
              to_text(timeline.step_time), folded.multiplicity.size(), wanted.ranks());
+  rescaled.report.merge(run.run.report);
+  rescaled.report.merge(run.matching.report);
   fmt::print("{}", trace::report_text(rescaled.report, flags.report));
   if (!flags.trace.empty()) replay::write_trace(folded.workload, timeline, flags.trace);
   return ExitCode::good;
@@ -94,7 +97,11 @@ ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
 ExitCode replay_run(const Flags& flags) {
   const RecoveredRun run = read_recovered_run(flags.path);
   const bool other = flags.wanted != replay::Sizes{.dp = 0, .tp = 0, .pp = 0, .micro_batches = 0} || !flags.machine.empty();
-  return other ? replay_rescaled(flags, run) : replay_as_captured(flags, run);
+  if (other) return replay_rescaled(flags, run);
+  if (!flags.captured_machine.empty() || !flags.boundary.empty() || flags.captured != replay::Sizes{.dp = 0, .tp = 0, .pp = 0, .micro_batches = 0}) {
+    throw InputError({.file = "sgsim replay", .where = "", .found = "--captured-... or --boundary, and nothing that is wanted", .expected = "--dp, --tp, --pp, --micro-batches or --machine beside them", .hint = "a run is replayed as captured without any of these"});
+  }
+  return replay_as_captured(flags, run);
 }
 
 }  // namespace
@@ -104,7 +111,7 @@ void add_replay(CLI::App& app, Action& chosen) {
   CLI::App* command = app.add_subcommand("replay", "Simulate an imported run on the machine it came from, or with other sizes, GPUs or network");
   command->add_option("FILE", flags->path, "Trace, or folder with the traces of one run")->required();
   command->add_option("--trace", flags->trace, "Write the simulated timeline (Perfetto; .json or .json.gz)");
-  command->add_option("--limit", flags->limit, "Fail (exit code 1) when a step is off by more than this many percent");
+  command->add_option("--limit", flags->limit, "Fail (exit code 1) when a step is off by more than this many percent")->check(CLI::Range(0.0, 1e6));
   command->add_option("--captured-dp", flags->captured.dp, "Data parallel size of the trace (from its ranks)")->check(CLI::Range(1, kMostRanks));
   command->add_option("--captured-tp", flags->captured.tp, "Tensor parallel size of the trace (1, or as a timeline of sgsim says)")->check(CLI::Range(1, kMostRanks));
   command->add_option("--captured-pp", flags->captured.pp, "Pipeline stages of the trace (likewise)")->check(CLI::Range(1, kMostRanks));

@@ -51,7 +51,9 @@ std::string printable(std::string_view bytes) {
 
 std::string names() {
   std::string text;
-  for (const Format& f : formats()) text += (text.empty() ? "" : ", ") + std::string(f.name);
+  for (const Format& f : formats()) {
+    if (f.name != "known") text += (text.empty() ? "" : ", ") + std::string(f.name);
+  }
   return text;
 }
 
@@ -71,7 +73,7 @@ const Format* best_format(const FileHead& head) {
   }
   if (second != nullptr) {
     throw InputError({.file = head.path, .where = "", .found = "a file that looks like " + std::string(best->name) + " and like " + std::string(second->name),
-                      .expected = "a file of one format", .hint = "choose with --format"});
+                      .expected = "a file of one format", .hint = ""});
   }
   return best;
 }
@@ -142,7 +144,7 @@ FileHead read_head(const std::string& path) {
   const int read = gzread(file.get(), head.bytes.data(), static_cast<unsigned>(head.bytes.size()));
   head.packed = gzdirect(file.get()) == 0;
   if (read <= 0) {
-    throw InputError({.file = path, .where = "", .found = read == 0 ? "an empty file" : "gzip data that cannot be unpacked", .expected = "a trace, graph or topology file", .hint = ""});
+    throw InputError({.file = path, .where = "", .found = std::filesystem::file_size(path) == 0 ? "an empty file" : head.packed || read < 0 ? "gzip data that cannot be unpacked or ends before its first byte" : "a file without bytes", .expected = "a trace, graph or topology file", .hint = ""});
   }
   head.bytes.resize(static_cast<std::size_t>(read));
   head.whole = head.bytes.size() < kHeadBytes;

@@ -68,7 +68,7 @@ Built build_programs(const trace::ImportedRun& run, const trace::Matching& match
   built.origin = std::numeric_limits<Nanoseconds>::max();
   for (std::size_t r = 0; r < run.ranks.size(); ++r) {
     if (dependencies[r].order.empty()) {
-      throw InputError({.file = run.ranks[r].file, .where = "", .found = "no kernel, copy or memset with times", .expected = "a trace of a GPU", .hint = "record with ProfilerActivity.CUDA"});
+      throw InputError({.file = run.ranks[r].file, .where = "", .found = "no kernel, copy or memset with times", .expected = "a trace of a GPU", .hint = run.format == "kineto" ? "record with ProfilerActivity.CUDA" : ""});
     }
     if (run.ranks[r].streams.size() > kMostStreams) {
       throw InputError({.file = run.ranks[r].file, .where = "", .found = std::to_string(run.ranks[r].streams.size()) + " streams", .expected = "at most " + std::to_string(kMostStreams), .hint = ""});

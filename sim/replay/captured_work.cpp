@@ -192,6 +192,11 @@ std::vector<graph::Attention> CapturedWork::attention_of(const trace::DeviceOp& 
   return result;
 }
 
+bool CapturedWork::divides(const WorkPair& pair, double share) {
+  const double before = graph::flops_of(pair.captured).value(), after = graph::flops_of(pair.wanted).value();
+  return std::holds_alternative<graph::MemoryBound>(pair.captured) || std::fabs(after - before * share) < 1e-9 * after;
+}
+
 std::vector<WorkPair> CapturedWork::of(std::uint32_t device_op) const {
   const trace::DeviceOp& op = rank_.device_ops[device_op];
   const KernelKind kind = trace::kernel_kind(run_, op);

@@ -54,7 +54,11 @@ std::vector<double> kernel_factors(const trace::ImportedRun& run, const trace::R
     const auto [found, is_new] = known.try_emplace({op.name, shapes, op.flops, op.bytes, op.duration}, std::nullopt);
     if (is_new) {
       Diagnostics of_model;
-      found->second = by_model(work.of(i), static_cast<double>(op.duration) * 1e-9, request, of_model);
+      const std::vector<WorkPair> pairs = work.of(i);
+      found->second = by_model(pairs, static_cast<double>(op.duration) * 1e-9, request, of_model);
+      if (!pairs.empty() && !CapturedWork::divides(pairs.front(), share)) {
+        report.add("import.rescale.tensor_size_does_not_divide", Severity::warning, run.strings.at(op.name) + fmt::format(": tensor size {} does not divide its heads or columns, which are rounded", request.wanted.tp));
+      }
       report.merge(of_model);
     }
     if (found->second) factors[i] = *found->second;

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 
+#include "sim/core/units_text.h"
 #include "sim/trace/kernel_kind.h"
 
 namespace sgsim::trace {
@@ -33,7 +34,7 @@ std::string summary_text(const ImportedRun& run) {
       bytes += c.bytes > 0.0 ? c.bytes : 0.0;
     }
   }
-  for (const auto& [kind, sum] : collectives) text += fmt::format("  {}: {} over all ranks, {:.3f} GB\n", name_of(kind), sum.first, sum.second * 1e-9);
+  for (const auto& [kind, sum] : collectives) text += fmt::format("  {}: {} over all ranks, {}\n", name_of(kind), sum.first, to_text(Bytes(sum.second)));
   return text;
 }
 

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-SAMPLE, SOURCE = sys.argv[1], sys.argv[2]
+SAMPLE, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 SHARED = os.path.join(SOURCE, "..", "shared", "files")
 failures, ran, skipped = [], 0, 0
 

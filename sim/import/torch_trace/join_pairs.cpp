@@ -136,10 +136,10 @@ class RawBuilder {
     for (const Expression& item : list) items.push_back(argument(item, line));
     return {std::move(items)};
   }
-  template <class Plain>
-  RawArgument convert(const Plain& plain, int) const {
-    return {plain};
-  }
+  RawArgument convert(bool plain, int) const { return {plain}; }
+  RawArgument convert(std::int64_t plain, int) const { return {plain}; }
+  RawArgument convert(double plain, int) const { return {plain}; }
+  RawArgument convert(const std::string& plain, int) const { return {plain}; }
 
   const fx_text::Function& function_;
   const std::string& file_;
