@@ -66,7 +66,9 @@ class ListClock {
       const Launch& launch = launches[k];
       if (launch.kernel->is_communication) {
         const bool around = launch.kernel->communication.group == "cp";
-        const Seconds time = groups_.time(launch.kernel->communication) * (around ? beside_.transfer_slowdown : 1.0);
+        compile::Communication sent = launch.kernel->communication;
+        sent.bytes = lower::payload_of(launch);
+        const Seconds time = groups_.time(sent) * (around ? beside_.transfer_slowdown : 1.0);
         Link& link = around ? ring_ : link_;
         host_ += collective_host_;
         link.ahead = std::max(link.ahead, ahead_) + time;

@@ -112,7 +112,10 @@ json training_tree(const Record& r) {
     training["compute_dtype"] = "bfloat16";
     training["stack"]["float8_linear"] = true;
     // A scale a row and a scale a column: both casts of an operand, compiled, on an H200 (docs/records/h200-pytorch-2026-11-30, float8_casts).
-    if (mentions(r.precision, "rowwise")) training["stack"]["float8_cast_bytes"] = 12.6;
+    if (mentions(r.precision, "rowwise")) {
+      training["stack"]["float8_cast_bytes"] = 12.6;
+      training["stack"]["float8_gather"] = false;
+    }
   } else {
     put(training, "compute_dtype", precision);
   }

@@ -13,7 +13,7 @@ const Gpu kA100_80{.name = "A100-SXM4-80GB", .profile = "a100-80gb", .memory = B
 const Gpu kA100_40{.name = "A100-SXM4-40GB", .profile = "a100-40gb", .memory = Bytes(39.39 * 1073741824.0)};
 const Gpu kA100_pcie{.name = "A100-PCIe-80GB", .profile = "a100-80gb", .memory = Bytes(79.15 * 1073741824.0)};
 const Gpu kH100{.name = "H100-SXM5-80GB", .profile = "h100", .memory = Bytes(79.11 * 1073741824.0)};
-const Gpu kH200{.name = "H200-SXM-141GB", .profile = "h200", .memory = Bytes(139.8 * 1073741824.0)};
+const Gpu kH200{.name = "H200-SXM-141GB", .profile = "h200-measured", .memory = Bytes(139.8 * 1073741824.0)};
 
 // NVLink 3: 12 links of 25 GB/s a direction (A100 datasheet: 600 GB/s both ways). NVLink 4: 18 links of 25 GB/s a
 // direction (H100 datasheet: 900 GB/s both ways). One hop through NVSwitch is under a microsecond; the latency of a

@@ -54,6 +54,9 @@ struct Stack {
   /// Linear layers inside the layers run in 8-bit floating point, all three products (TransformerEngine, torchao float8);
   /// embedding, head, attention and everything else keep the compute type.
   bool float8_linear = false;
+  /// With float8_linear, tensor-parallel gathers are of operands already cast, half as long (TransformerEngine; torchao with one scale a
+  /// tensor). torchtitan gathers in 16 bits where a scale is a row's or a column's (parallelize_llama.py, enable_float8_tensorwise_tp).
+  bool float8_gather = true;
   /// CUDA graph: collectives are captured in the graph; otherwise they end a captured piece.
   bool nccl_in_graph = true;
   /// CUDA graph: the optimizer is captured too (torch.compile's reduce-overhead mode leaves it outside).

@@ -72,6 +72,7 @@ inline constexpr pair<string_view, bool lower::Stack::*> kStackSwitches[] = {
     {"scatter_gather_boundary", &lower::Stack::scatter_gather_boundary},
     {"tensor_parallel_vocabulary", &lower::Stack::tensor_parallel_vocabulary},
     {"tensor_parallel_reduces_each", &lower::Stack::tensor_parallel_reduces_each},
+    {"float8_gather", &lower::Stack::float8_gather},
     {"tensor_parallel_overlap", &lower::Stack::tensor_parallel_overlap},
     {"tensor_parallel_pipelined", &lower::Stack::tensor_parallel_pipelined},
     {"context_parallel_all_gather", &lower::Stack::context_parallel_all_gather}};

@@ -66,6 +66,8 @@ Seconds time_in_pieces(const graph::Work& work, const Pieces& pieces, std::uint3
 
 void pipeline_tensor_parallel(std::vector<Launch>& launches, const std::vector<compile::Kernel>& kernels);
 
+bool is_float8_gather(const std::vector<compile::Kernel>& kernels, std::size_t index, std::uint32_t reader);
+
 std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::Execution execution, const TaskCosts& costs, const Stack& stack, bool float8, bool in_layer,
                           std::int64_t tensor_parallel) {
   const bool has_flow = std::any_of(kernels.begin(), kernels.end(), [](const compile::Kernel& k) { return !k.inputs.empty(); });
@@ -78,6 +80,7 @@ std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::
     Launch launch{.kernel = &kernel, .estimate = {}, .cost = {}, .reader = 0, .float8 = float8};
     if (kernel.is_communication) {
       launch.reader = first_reader(kernels, i, has_flow);
+      launch.float8 = float8 && stack.float8_gather && has_flow && is_float8_gather(kernels, i, launch.reader);
     } else {
       const graph::Work work = work_of(launch);
       launch.estimate = costs.kernel(work);
@@ -100,6 +103,10 @@ bool is_linear_product(const compile::Kernel& kernel) {
 }
 
 bool is_tensor(const compile::Kernel& kernel, graph::CollectiveOp op) { return kernel.is_communication && kernel.communication.group == "tp" && kernel.communication.op == op; }
+
+bool is_float8_gather(const std::vector<compile::Kernel>& kernels, std::size_t index, std::uint32_t reader) {
+  return is_tensor(kernels[index], graph::CollectiveOp::all_gather) && reader < kernels.size() && is_linear_product(kernels[reader]);
+}
 
 /// A reduce-scatter of what the kernel before it made.
 bool sends_pieces(const std::vector<compile::Kernel>& kernels, std::uint32_t k) {
@@ -166,6 +173,8 @@ std::vector<Launch> part_of(const std::vector<Launch>& launches, const std::vect
 }  // namespace
 
 graph::Work work_of(const Launch& launch) { return launch.float8 ? in_float8(launch.kernel->work) : launch.kernel->work; }
+
+Bytes payload_of(const Launch& launch) { return launch.kernel->communication.bytes * (launch.float8 ? 0.5 : 1.0); }
 
 RunCost launch_kernel(const compile::Kernel& kernel, Seconds time, compile::Execution execution, const cost::LaunchModel& launch) {
   switch (execution) {

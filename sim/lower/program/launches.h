@@ -16,11 +16,15 @@ struct Launch {
   cost::Estimate estimate;      // kernels only
   RunCost cost;                 // kernels: all; collectives: host part, the transfer is priced when the group is known
   std::uint32_t reader = 0;     // collectives: first kernel of the same list that needs the result; list size: none here
-  bool float8 = false;          // runs as an 8-bit product, which its kernel's work does not say
+  bool float8 = false;          // kernels: runs as an 8-bit product, which its kernel's work does not say; gathers: of 8-bit elements
 };
 
 /// What runs: the kernel's work, an 8-bit product where `launch` says so.
 [[nodiscard]] graph::Work work_of(const Launch& launch);
+
+/// What a collective moves: half of what its kernel says where a tensor-parallel gather is of an 8-bit product's operand, which is
+/// cast before it is gathered (Stack::float8_gather; pytorch/torchtitan docs/float8.md: "for TP by default").
+[[nodiscard]] Bytes payload_of(const Launch& launch);
 
 /// A segment's lists, priced once and shared by all its positions.
 struct SegmentLaunches {

@@ -157,7 +157,7 @@ void PieceWriter::merge_held() {
       run_.parts.push_back({.device = cost.device, .issue_to_end = cost.issue_to_end, .host = cost.host});
     }
     const RunCost issue = collective_issue();
-    run_.parts.push_back({.device = issue.device, .issue_to_end = issue.issue_to_end, .host = issue.host, .comm = comm_of(held.launch->kernel->communication)});
+    run_.parts.push_back({.device = issue.device, .issue_to_end = issue.issue_to_end, .host = issue.host, .comm = comm_of(*held.launch)});
   }
   held_.clear();
 }
@@ -167,9 +167,10 @@ void PieceWriter::release_held() {
   for (const Held& h : held) wait_for(collective(*h.launch));
 }
 
-std::uint32_t PieceWriter::comm_of(const compile::Communication& communication) {
+std::uint32_t PieceWriter::comm_of(const Launch& launch) {
+  const compile::Communication& communication = launch.kernel->communication;
   const auto [slot, group] = slot_of(communication.group);
-  return program_.comm(slot, communication.op, communication.bytes, fmt::format("{} {}", op_name(communication.op), group));
+  return program_.comm(slot, communication.op, payload_of(launch), fmt::format("{} {}", op_name(communication.op), group));
 }
 
 RunCost PieceWriter::collective_issue() {
@@ -188,7 +189,7 @@ Token PieceWriter::collective(const Launch& launch) {
   Step& step = push(TaskKind::collective, program_.stream(slot_of(communication.group).second), waits);
   step.after_compute = true;
   step.produces = token;
-  step.comm = comm_of(communication);
+  step.comm = comm_of(launch);
   step.segment = program_.add_segment({.name = program_.name(fmt::format("{} {}", op_name(communication.op), communication.group)), .phase = static_cast<std::uint8_t>(launch.kernel->phase), .recompute = {}});
   step.cost = collective_issue();
   return token;

@@ -61,7 +61,7 @@ class PieceWriter {
   void extend(graph::Phase phase, NameId position, const RunCost& cost, std::uint32_t first_kernel, std::uint32_t count);
   void compute(const Launch& launch, const RunLabel& label, NameId position);
   [[nodiscard]] Token collective(const Launch& launch);
-  [[nodiscard]] std::uint32_t comm_of(const compile::Communication& communication);
+  [[nodiscard]] std::uint32_t comm_of(const Launch& launch);
   [[nodiscard]] RunCost collective_issue();
   [[nodiscard]] bool can_merge(const Launch& launch, std::uint32_t index, const RunLabel& label, const std::vector<InFlight>& in_flight) const;
   void merge_held();

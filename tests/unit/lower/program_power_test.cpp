@@ -166,4 +166,11 @@ TEST_CASE("tensor-parallel transfers in pieces run beside their products") {
   CHECK(pieces[2].estimate.time.value() == Approx(4.0e-3));
   CHECK(pieces[5].estimate.time.value() == Approx(5.0e-3));
   CHECK(pieces[0].estimate.time.value() == Approx(1.0e-3));
+  // Operands of 8-bit products are cast before they are gathered; what is scattered stays in 16 bits.
+  stack.float8_linear = true;
+  const auto cast = price_segments(m, compile::Execution::compiled, stack, millisecond(), false, 4)[0].forward;
+  CHECK(payload_of(cast[1]).value() == Approx(4e6));
+  CHECK(payload_of(cast[4]).value() == Approx(8e6));
+  stack.float8_gather = false;
+  CHECK(payload_of(price_segments(m, compile::Execution::compiled, stack, millisecond(), false, 4)[0].forward[1]).value() == Approx(8e6));
 }
