@@ -35,6 +35,14 @@ struct Flags {
   std::string out;
 };
 
+/// CLI11's own says the largest double in full.
+CLI::Validator positive() {
+  return {[](std::string& text) -> std::string {
+            double value = 0.0;
+            return CLI::detail::lexical_cast(text, value) && value > 0.0 ? "" : text + " is not a number above 0";
+          }, "", "positive"};
+}
+
 std::atomic<bool> interrupted = false;
 
 /// Ctrl-C ends the search with what it has; a second one ends the program.
@@ -129,10 +137,12 @@ ExitCode plan(const Flags& flags) {
   std::vector<search::WhatIf> what_if;
   if (flags.what_if && !result.ranked.empty()) what_if = search::what_if(problem, axes, options, result.ranked.front().candidate);
   if (flags.what_if) bar.finish();
-  const search::ReportInput report{.scenario = s, .result = result, .options = options, .top = flags.top, .tokens_a_sample = inputs.shape.sequence, .what_if = std::move(what_if), .reference = reference_times(problem, result, flags.rerank)};
+  std::vector<std::pair<std::string, double>> placement;
+  if (flags.placement && !result.ranked.empty()) placement = placement_of_best(problem, result.ranked.front().candidate);
+  const search::ReportInput report{.scenario = s, .result = result, .options = options, .top = flags.top, .tokens_a_sample = inputs.shape.sequence, .what_if = std::move(what_if), .placement = placement, .reference = reference_times(problem, result, flags.rerank)};
   fmt::print("{}", flags.json ? search::json_report(report) : search::text_report(report));
   if (!flags.json) fmt::print("\n{} printed plans accepted by the independent checker\n", accepted);
-  if (flags.placement && !flags.json && !result.ranked.empty()) fmt::print("{}", placement_text(problem, result.ranked.front().candidate));
+  if (!placement.empty() && !flags.json) fmt::print("{}", placement_text(placement));
   if (!flags.out.empty() && !result.ranked.empty()) fmt::print(stderr, "{}", export_plan(s, inputs, result.ranked.front().candidate, flags.out));
   return result.ranked.empty() ? ExitCode::infeasible : ExitCode::good;
 }
@@ -145,11 +155,11 @@ void add_plan(CLI::App& app, Action& chosen) {
   flags->scenario.add(*command, false);
   command->add_option("--top", flags->top, "Plans to show (default 5)")->check(CLI::Range(1, 1000));
   command->add_option("--objective", flags->objective, "What to minimise (default time); goodput: time with failures counted")->check(CLI::IsMember({"time", "cost", "goodput", "memory"}));
-  command->add_flag("--json", flags->json, "Print JSON (docs/planning.md)");
-  command->add_option("--budget", flags->budget, "Stop after so many seconds with the best so far")->type_name("SECONDS")->check(CLI::PositiveNumber);
+  CLI::Option* json = command->add_flag("--json", flags->json, "Print JSON (docs/planning.md)");
+  command->add_option("--budget", flags->budget, "Stop after so many seconds with the best so far")->type_name("SECONDS")->check(positive());
   command->add_option("--memory-margin", flags->memory_margin, "Percent of what a plan needs that must be left on top (default 10: the error of predicted memory, docs/planning.md)")->type_name("PERCENT")->check(CLI::Range(0.0, 900.0));
   command->add_option("-j,--threads", flags->threads, "Threads (default: one a core)")->check(CLI::Range(1U, 1024U));
-  command->add_option("--nodes", flags->nodes, "Node counts to try (default: the scenario's; for cost and goodput its halves too)")->delimiter(',')->check(CLI::PositiveNumber);
+  command->add_option("--nodes", flags->nodes, "Node counts to try (default: the scenario's; for cost and goodput its halves too)")->delimiter(',')->check(CLI::Range(1, 65536));
   command->add_option("--price", flags->price, "Of one GPU, e.g. \"2.1 USD/h\"")->type_name("PRICE");
   command->add_option("--gpu-mtbf", flags->mtbf, "Mean time between failures of one GPU, e.g. \"50000 h\"")->type_name("TIME");
   command->add_option("--checkpoint", flags->checkpoint, "Standstill for one checkpoint, e.g. \"30 s\"")->type_name("TIME");
@@ -157,7 +167,7 @@ void add_plan(CLI::App& app, Action& chosen) {
   command->add_option("--rerank", flags->rerank, "Simulate the first N with the simgrid engine too (links shared max-min)")->type_name("N");
   command->add_flag("--placement", flags->placement, "Say what other orders of ranks on GPUs would cost the best plan");
   command->add_flag("--what-if", flags->what_if, "Search again with more memory, fewer nodes and a slower fabric");
-  command->add_option("--split", flags->split, "Instead of a search: cut the model's graph into N pipeline stages, and into FSDP units")->type_name("N")->check(CLI::Range(1, 1024));
+  command->add_option("--split", flags->split, "Instead of a search: cut the model's graph into N pipeline stages, and into FSDP units")->type_name("N")->check(CLI::Range(1, 1024))->excludes(json);
   command->add_option("--export", flags->out, "Write the best plan for torchtitan, Megatron-LM, DeepSpeed and FSDP2 to this folder")->type_name("DIR");
   command->callback([flags, &chosen] { chosen = [flags] { return plan(*flags); }; });
 }

@@ -51,13 +51,18 @@ std::vector<std::pair<std::size_t, double>> reference_times(const search::Proble
   return times;
 }
 
-std::string placement_text(const search::Problem& problem, const search::Candidate& candidate) {
+std::vector<std::pair<std::string, double>> placement_of_best(const search::Problem& problem, const search::Candidate& candidate) {
   search::LayerCostTable table(problem);
-  const auto times = search::placement_times(problem, table, candidate);
+  std::vector<std::pair<std::string, double>> times;
+  for (const search::PlacementTime& t : search::placement_times(problem, table, candidate)) times.emplace_back(search::order_text(candidate.plan, t.order), t.step_time.value());
+  return times;
+}
+
+std::string placement_text(const std::vector<std::pair<std::string, double>>& times) {
   std::string text = "\nranks on GPUs (dimensions of the best plan, neighbours first)\n";
-  for (const search::PlacementTime& t : times) {
-    text += fmt::format("  {:<16} {:>9}  {:+.1f} %{}\n", search::order_text(candidate.plan, t.order), to_text(t.step_time), 100.0 * (t.step_time / times.front().step_time - 1.0),
-                        &t == &times.front() ? "  (assumed everywhere above)" : "");
+  for (const auto& [order, seconds] : times) {
+    text += fmt::format("  {:<16} {:>9}  {:+.1f} %{}\n", order.empty() ? "one rank" : order, to_text(Seconds(seconds)), 100.0 * (seconds / times.front().second - 1.0),
+                        order == times.front().first ? "  (assumed everywhere above)" : "");
   }
   return text;
 }

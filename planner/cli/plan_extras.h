@@ -12,8 +12,9 @@ namespace sgsim::cli {
 /// Step times of the first `count` ranked plans by the simgrid engine (index, seconds), each in a process of its own.
 [[nodiscard]] std::vector<std::pair<std::size_t, double>> reference_times(const search::Problem& problem, const search::SearchResult& result, std::size_t count);
 
-/// What each order of ranks on GPUs costs the plan: a few lines of text.
-[[nodiscard]] std::string placement_text(const search::Problem& problem, const search::Candidate& candidate);
+/// What each order of ranks on GPUs costs the plan: dimensions, neighbours first, and step time in seconds; the usual order first.
+[[nodiscard]] std::vector<std::pair<std::string, double>> placement_of_best(const search::Problem& problem, const search::Candidate& candidate);
+[[nodiscard]] std::string placement_text(const std::vector<std::pair<std::string, double>>& times);
 
 /// Writes the plan in every format to `folder`; the files' names and what each cannot express, a line each.
 [[nodiscard]] std::string export_plan(const scenario::Scenario& scenario, const scenario::Inputs& inputs, const search::Candidate& candidate, const std::string& folder);

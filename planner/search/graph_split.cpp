@@ -8,6 +8,7 @@
 
 #include "planner/search/slot_shape.h"
 #include "sim/compile/passes.h"
+#include "sim/core/error.h"
 #include "sim/core/units_text.h"
 #include "sim/cost/cost.h"
 #include "sim/lower/data_parallel/optimizer.h"
@@ -145,7 +146,18 @@ split::WorkGraph work_graph_of(const scenario::Scenario& s, const scenario::Inpu
   return out;
 }
 
+namespace {
+
+/// Runs for FSDP units: as near as can be to a layer each, since a unit is a module.
+std::size_t unit_runs(const plan::ModelShape& shape) { return shape.layers > 0 ? static_cast<std::size_t>(shape.layers) * 2 + 4 : kMostRuns; }
+
+}  // namespace
+
 std::string split_text(const scenario::Scenario& s, const scenario::Inputs& inputs, int stages) {
+  if (stages > s.cluster.gpus()) {
+    throw InputError({.file = "--split", .where = "", .found = fmt::format("{} stages of one GPU each on {} GPU{}", stages, s.cluster.gpus(), s.cluster.gpus() == 1 ? "" : "s"), .expected = "a cluster with a GPU for every stage",
+                      .hint = "cuts are priced with the cluster's links; e.g. --set cluster.nodes=... or --set cluster.builtin=dgx-h100"});
+  }
   const split::WorkGraph graph = work_graph_of(s, inputs, kMostRuns);
   split::SplitRequest request{.stages = stages, .capacity = s.cluster.node.gpu.memory, .links = {}, .most_prefixes = kMostPrefixes};
   for (int i = 0; i + 1 < stages; ++i) request.links.push_back(link_between(s, *inputs.profile, i));
@@ -156,7 +168,8 @@ std::string split_text(const scenario::Scenario& s, const scenario::Inputs& inpu
     split = split::split_pipeline(graph, request);
     text += fmt::format("  no split into {} stages holds undivided state and one micro-batch in {}; without that limit:\n", stages, to_text(s.cluster.node.gpu.memory));
   }
-  if (!split) return text + "  too few runs for so many stages\n" + units_text(s, inputs, graph);
+  const split::WorkGraph by_layer = work_graph_of(s, inputs, unit_runs(inputs.shape));
+  if (!split) return text + "  too few runs for so many stages\n" + units_text(s, inputs, by_layer);
   scenario::TextTable table("rrrl");
   table.row({"stage", "time", "memory", "from"});
   for (std::size_t k = 0; k < split->stage_time.size(); ++k) {
@@ -171,7 +184,7 @@ std::string split_text(const scenario::Scenario& s, const scenario::Inputs& inpu
     cuts.row({std::to_string(c), to_text(cut.bytes), to_text(cut.communication), to_text(cut.computation), fmt::format("{:.2f}{}", cut.share, cut.overlaps ? "" : "!"),
               fmt::format("{} to {}", to_text(cut.slowest), to_text(cut.fastest))});
   }
-  return text + table.text() + cuts.text() + (split->exact ? "  exact: every prefix of the graph was tried\n" : "  from a chain of minimum cuts: the graph has too many prefixes to try all\n") + units_text(s, inputs, graph);
+  return text + table.text() + cuts.text() + (split->exact ? "  exact: every prefix of the graph was tried\n" : "  from a chain of minimum cuts: the graph has too many prefixes to try all\n") + units_text(s, inputs, by_layer);
 }
 
 }  // namespace sgsim::search

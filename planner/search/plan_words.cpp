@@ -59,7 +59,7 @@ std::string short_text(const Candidate& c) {
   text += fmt::format("dp {}{}", p.dp, state_text(p));
   if (p.ep > 1) text += fmt::format(", ep {}", p.ep);
   text += fmt::format(", micro-batch {} x {}, recompute {}", p.micro_batch, p.micro_batches(), word(p.recompute));
-  if (p.recompute_layers > 0) text += fmt::format(" in {} layer{} of each {}", p.recompute_layers, p.recompute_layers == 1 ? "" : "s", p.virtual_stages > 1 ? "chunk" : "stage");
+  if (p.recompute_layers > 0) text += fmt::format(" in {} layer{}{}", p.recompute_layers, p.recompute_layers == 1 ? "" : "s", p.virtual_stages > 1 ? " of each chunk" : p.pp > 1 ? " of each stage" : "");
   if (p.offload.any()) text += fmt::format(", offload {}{}{}", p.offload.optimizer ? "optimizer" : "", p.offload.optimizer && p.offload.activations ? " and " : "", p.offload.activations ? "activations" : "");
   return text;
 }

@@ -16,6 +16,7 @@ struct ReportInput {
   std::size_t top = 5;
   std::int64_t tokens_a_sample = 0;                       // 0: samples are no sequences
   std::vector<WhatIf> what_if;
+  std::vector<std::pair<std::string, double>> placement = {};  // JSON only: order of the ranks' dimensions, step time in seconds; the usual order first
   std::vector<std::pair<std::size_t, double>> reference;  // step time in seconds by the simgrid engine, by index in `ranked`
 };
 

@@ -50,6 +50,10 @@ std::string json_report(const ReportInput& in) {
   for (const WhatIf& w : in.what_if) {
     out["what_if"].push_back({{"change", w.change}, {"best", w.best ? found_json(in, *w.best) : ordered_json(nullptr)}, {"same_plan_step_time_s", w.same ? ordered_json(w.same->step_time.value()) : ordered_json(nullptr)}});
   }
+  if (!in.placement.empty()) {
+    out["placement"] = ordered_json::array();
+    for (const auto& [order, seconds] : in.placement) out["placement"].push_back({{"order", order}, {"step_time_s", seconds}});
+  }
   out["fell_out"] = ordered_json::object();
   for (const auto& [rule, rejection] : r.rejections) out["fell_out"][rule] = {{"plans", rejection.plans}, {"example", rejection.example}};
   return out.dump(2) + "\n";

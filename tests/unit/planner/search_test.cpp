@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "planner/cli/engines.h"
@@ -161,6 +162,75 @@ TEST_CASE("search: the same answer with one and several threads") {
   }
   CHECK(one.rejections == three.rejections);
   CHECK(one.front.size() == three.front.size());
+}
+
+TEST_CASE("search: stages balanced by cost are no slower, and hold every layer") {
+  Setup t;
+  search::LayerCostTable table(t.problem);
+  search::Exact exact(t.problem, table);
+  search::Estimator estimator(t.problem, table);
+  int balanced = 0;
+  for (const search::Family& family : search::enumerate(t.axes, t.shape, t.s.cluster, t.s.plan).families) {
+    search::Layout layout = family.front();
+    if (layout.plan.pp == 1 || layout.plan.recompute_layers > 0) continue;
+    const std::vector<int> layers = estimator.balanced_layers(layout);
+    if (layers.empty()) continue;
+    CAPTURE(layout.plan.pp, layout.plan.tp, static_cast<int>(layout.plan.schedule));
+    CHECK(std::accumulate(layers.begin(), layers.end(), 0) == t.shape.layers);
+    const search::StateOption option = search::state_options(t.axes, layout, t.s.cluster).front();
+    const search::Figures even = exact.evaluate(search::candidate_of(layout, option));
+    layout.plan.stage_layers = layers;
+    CHECK(plan::check_plan(t.shape, search::candidate_of(layout, option).plan, t.s.cluster).empty());
+    if (layout.plan.virtual_stages > 1) continue;  // chunks of a stage then differ, which the interleaved order does not like
+    CHECK(exact.evaluate(search::candidate_of(layout, option)).step_time.value() <= even.step_time.value() * 1.005);
+    ++balanced;
+  }
+  CHECK(balanced > 0);
+}
+
+TEST_CASE("search: no estimate is below its bound, and some bounds are close") {
+  Setup t;
+  search::LayerCostTable table(t.problem);
+  search::Estimator estimator(t.problem, table);
+  int close = 0, plans = 0;
+  for (const search::Family& family : search::enumerate(t.axes, t.shape, t.s.cluster, t.s.plan).families) {
+    const auto options = search::state_options(t.axes, family.front(), t.s.cluster);
+    const auto bounds = estimator.bounds(family.front(), options);
+    const auto times = estimator.step_times(family.front(), options);
+    for (std::size_t o = 0; o < options.size(); ++o) {
+      CHECK(bounds[o].step_time.value() > 0.0);
+      CHECK(bounds[o].step_time <= times[o]);
+      close += bounds[o].step_time.value() > 0.8 * times[o].value() ? 1 : 0;
+      ++plans;
+    }
+  }
+  INFO(close << " of " << plans);
+  CHECK(close > 20);
+}
+
+TEST_CASE("search: a margin drops plans that only just fit, and counts them") {
+  Setup t;
+  t.s.cluster.node.gpu.memory = Bytes(24e9);
+  search::SearchOptions options;
+  options.memory_margin = 0.0;
+  const search::SearchResult without = search::search(t.problem, t.axes, options);
+  options.memory_margin = 0.3;
+  const search::SearchResult with = search::search(t.problem, t.axes, options);
+  CHECK_FALSE(without.rejections.contains("memory_margin"));
+  CHECK(with.rejections.at("memory_margin").plans > 0);
+  CHECK(with.fitting < without.fitting);
+  for (const search::Found& f : with.ranked) CHECK(f.exact->needed.value() * 1.3 <= 24e9 * (1.0 + 1e-12));
+}
+
+TEST_CASE("search: stopped at once it has simulated plans all the same") {
+  Setup t;
+  search::SearchOptions options;
+  options.cancelled = [asked = 0]() mutable { return ++asked > 40; };
+  const search::SearchResult result = search::search(t.problem, t.axes, options);
+  CHECK_FALSE(result.complete);
+  REQUIRE_FALSE(result.ranked.empty());
+  CHECK(result.ranked.front().exact);
+  for (const search::Found& f : result.front) CHECK(f.timed);
 }
 
 TEST_CASE("search: cancelled at once it still comes back, and says that it is not complete") {
