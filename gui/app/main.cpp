@@ -2,13 +2,15 @@
 #include <QApplication>
 #include <QCommandLineParser>
 #include <QPainter>
-#include <QStyleFactory>
+#include <QTemporaryDir>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "gui/app/main_window.h"
 #include "gui/app/screenshots.h"
 #include "gui/models/theme.h"
+#include "gui/views/planner_style.h"
 
 namespace {
 
@@ -51,7 +53,7 @@ int main(int argc, char** argv) {
   QApplication::setApplicationVersion(QStringLiteral(SGSIM_VERSION));
   QApplication::setDesktopFileName(QStringLiteral("sgsim-planner"));
   QApplication::setWindowIcon(icon());
-  QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+  QApplication::setStyle(new sgsim::gui::PlannerStyle);
   QCommandLineParser parser;
   parser.setApplicationDescription(QStringLiteral("Predict step time, memory and timeline of training on GPU clusters."));
   parser.addHelpOption();
@@ -62,6 +64,12 @@ int main(int argc, char** argv) {
   parser.addOptions({screenshot, theme});
   parser.process(app);
   const bool pictures = parser.isSet(screenshot);
+  // Pictures show what the file says and leave no trace: no recent files, no unsaved work, no remembered window.
+  std::optional<QTemporaryDir> state;
+  if (pictures) {
+    state.emplace();
+    qputenv("SGSIM_PLANNER_STATE", state->path().toUtf8());
+  }
   const auto kept = [pictures](const char* name) { return pictures ? QVariant() : sgsim::gui::remembered(QLatin1String(name)); };
   const QString chosen = parser.isSet(theme) ? parser.value(theme) : kept("theme").toString();
   const bool dark = chosen.isEmpty() ? !pictures && app.palette().color(QPalette::Window).lightness() < 128 : chosen == QLatin1String("dark");
@@ -90,6 +98,7 @@ int main(int argc, char** argv) {
       code = QApplication::exec();
     }
   }
+  state.reset();
   std::fflush(nullptr);
   // Work that was let go may still run; the process does not wait for it.
   if (sgsim::gui::Job::threads() > 0) std::_Exit(code);

@@ -1,11 +1,14 @@
 #include "gui/app/main_window.h"
 
+#include <QAbstractItemView>
 #include <QApplication>
 #include <QCloseEvent>
+#include <QComboBox>
 #include <QDockWidget>
 #include <QHBoxLayout>
 #include <QMessageBox>
 #include <QStatusBar>
+#include <QToolButton>
 #include <QVBoxLayout>
 #include <nlohmann/json.hpp>
 
@@ -83,6 +86,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), cache_(sharedCach
                                                     if (!document_.dirty()) dropUnsaved(document_.path());
                                                     unsaved_->hide();
                                                   }}});
+  unsaved_text_->setAccessibleName(tr("Unsaved work"));
   column->addWidget(failure_);
   column->addWidget(unsaved_);
   column->addWidget(pages_, 1);
@@ -94,6 +98,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), cache_(sharedCach
   addDockWidget(Qt::LeftDockWidgetArea, dock);
   status_ = new QLabel(this);
   status_->setOpenExternalLinks(true);
+  status_->setAccessibleName(tr("Status"));
   status_->setTextInteractionFlags(Qt::TextBrowserInteraction);
   progress_ = new QProgressBar(this);
   progress_->setRange(0, 1000);
@@ -135,7 +140,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), cache_(sharedCach
   });
   connect(&job_, &Job::ended, progress_, &QWidget::hide);
   connect(&job_, &Job::failed, this, [this](const Failure& f) {
-    status_->setText(tr("the simulation failed"));
+    status_->setText(tr("the simulation failed%1").arg(simulated_ ? tr("; the views show the scenario as it was before") : QString()));
     fail(tr("The simulation failed"), f);
   });
   connect(timeline_, &TimelinePanel::failed, this, &MainWindow::fail);
@@ -150,6 +155,17 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), cache_(sharedCach
   for (WorkPanel* panel : std::initializer_list<WorkPanel*>{compare_, sweep_, search_, fidelity_}) {
     connect(panel, &WorkPanel::failed, this, &MainWindow::fail);
     connect(panel, &WorkPanel::openSettings, this, &MainWindow::applySettings);
+  }
+  nameParts();
+}
+
+/// Names for what Qt makes by itself: lists of combo boxes, buttons inside line edits.
+void MainWindow::nameParts() {
+  for (QComboBox* box : findChildren<QComboBox*>()) box->view()->setAccessibleName(box->accessibleName());
+  for (QLineEdit* edit : findChildren<QLineEdit*>()) {
+    for (QToolButton* button : edit->findChildren<QToolButton*>()) {
+      if (button->accessibleName().isEmpty()) button->setAccessibleName(edit->isClearButtonEnabled() ? tr("Clear %1").arg(edit->accessibleName()) : tr("Choices for %1").arg(edit->accessibleName()));
+    }
   }
 }
 
@@ -166,7 +182,7 @@ void MainWindow::simulate() {
   delay_.stop();
   const auto checked = document_.check();
   if (std::holds_alternative<InputProblem>(checked)) {
-    status_->setText(tr("the scenario has mistakes; the editor marks them"));
+    status_->setText(tr("the scenario has mistakes, which the editor marks%1").arg(simulated_ ? tr("; the views show it as it was before") : QString()));
     job_.cancel();
     return;
   }

@@ -63,6 +63,7 @@ class MainWindow : public QMainWindow {
 
  private:
   void makeMenus();
+  void nameParts();
   void openDialog();
   bool save(bool as);
   void exportDialog(const QString& filter);

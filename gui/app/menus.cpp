@@ -49,7 +49,7 @@ void MainWindow::makeMenus() {
   add(run, tr("&Cancel"), QKeySequence(Qt::SHIFT | Qt::Key_F5), [this] {
     delay_.stop();
     job_.cancel();
-    for (int i = 0; i < pages_->count(); ++i) static_cast<Panel*>(pages_->widget(i))->stop();
+    for (int i = 0; i < pages_->count(); ++i) static_cast<Panel*>(pages_->widget(i))->cancel();
     status_->setText(tr("cancelled"));
   });
   automatic_ = run->addAction(tr("&After every change"));
@@ -81,9 +81,9 @@ void MainWindow::makeMenus() {
 void MainWindow::showKeys() {
   auto* box = new QMessageBox(QMessageBox::NoIcon, tr("Keys"),
                               tr("<table cellpadding=3><tr><td>F5, Shift+F5</td><td>simulate, cancel</td></tr><tr><td>F6</td><td>to the editor</td></tr><tr><td>Ctrl+1 \u2026 8</td><td>views</td></tr><tr><td>Ctrl+Z, Ctrl+Y</td><td>undo, redo</td></tr>"
-                                 "<tr><td>Ctrl+D</td><td>keep as variant</td></tr><tr><td>Ctrl+R</td><td>report</td></tr><tr><td>Up, Down in a number</td><td>twice, half</td></tr>"
+                                 "<tr><td>Ctrl+D</td><td>keep as variant</td></tr><tr><td>Ctrl+R</td><td>report</td></tr><tr><td>Up, Down in a number</td><td>twice, half</td></tr><tr><td>Down in a file or name</td><td>what there is to choose</td></tr>"
                                  "<tr><td>Timeline</td><td>arrows or A D move, + \u2212 or W S zoom, Home all, N P next and previous task, F fits the task, Ctrl+F finds, Esc lets go</td></tr>"
-                                 "<tr><td>Charts</td><td>Left and Right go from point to point, Return opens</td></tr><tr><td>Tables</td><td>Ctrl+C copies, Return opens</td></tr></table>"),
+                                 "<tr><td>Charts</td><td>Left and Right go from point to point, Return opens</td></tr><tr><td>Topology</td><td>arrows go from place to place, N from GPUs to ports to leaf switches</td></tr><tr><td>Tables</td><td>Ctrl+C copies, Return opens, Alt+Up and Alt+Down sort by the current column</td></tr></table>"),
                               QMessageBox::Close, this);
   box->setAttribute(Qt::WA_DeleteOnClose);
   box->open();

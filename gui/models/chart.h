@@ -32,6 +32,7 @@ struct Chart {
   bool diagonal = false;               // y = x
   std::optional<double> limit = {};         // a horizontal line
   QString limitName = {};
+  std::optional<double> cursor = {};        // a vertical line
   std::optional<QPointF> mark = {};         // a point to notice
   QString markName = {};
   std::optional<std::pair<int, int>> selected = {};  // series, point

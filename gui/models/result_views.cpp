@@ -83,9 +83,33 @@ Table notesTable(const scenario::Result& r) {
   return t;
 }
 
-Table liveTable(const scenario::ClassResult& c) {
-  Table t = tableOf(QObject::tr("Live at the peak of %1").arg(qstr(c.name)), {QObject::tr("what"), QObject::tr("bytes"), QObject::tr("of peak")}, QStringLiteral("lrr"));
-  for (const auto& [what, bytes] : c.live_at_peak) t.rows.push_back({qstr(what), bytesCell(bytes), shareCell(bytes.value() / std::max(1.0, c.peak.value()))});
+Table kindsTable(const scenario::MemoryAt& at, bool peak) {
+  Table t = tableOf(peak ? QObject::tr("At the peak, %1").arg(timeText(at.time.value())) : QObject::tr("At %1").arg(timeText(at.time.value())), {QObject::tr("kind"), QObject::tr("bytes"), QObject::tr("share")}, QStringLiteral("lrr"));
+  double sum = 0.0;
+  for (const Bytes b : at.by_class) sum += b.value();
+  for (std::size_t k = 0; k < lower::kMemoryClasses; ++k) {
+    const double bytes = at.by_class[k].value();
+    if (bytes > 0.0) t.rows.push_back({qstr(std::string(scenario::label(static_cast<lower::MemoryClass>(k)))), bytesCell(bytes), shareCell(bytes / std::max(1.0, sum))});
+  }
+  t.rows.push_back({QObject::tr("all"), bytesCell(sum), shareCell(sum > 0.0 ? 1.0 : 0.0)});
+  return t;
+}
+
+Table itemsTable(const std::vector<lower::LiveItem>& items, double seconds) {
+  constexpr std::size_t kMost = 2000;
+  Table t = tableOf(QObject::tr("Live at %1: %2 items, largest first").arg(timeText(seconds)).arg(items.size()),
+                    {QObject::tr("what"), QObject::tr("where"), QObject::tr("micro-batch"), QObject::tr("kind"), QObject::tr("bytes")}, QStringLiteral("llrlr"));
+  double rest = 0.0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const lower::LiveItem& item = items[i];
+    if (i >= kMost) {
+      rest += item.bytes.value();
+      continue;
+    }
+    t.rows.push_back({qstr(item.what), qstr(scenario::place_words(item.of)), item.micro_batch < 0 ? Cell(QString(), -1.0) : Cell(QString::number(item.micro_batch), item.micro_batch),
+                      qstr(std::string(scenario::label(item.memory_class))), bytesCell(item.bytes)});
+  }
+  if (rest > 0.0) t.rows.push_back({QObject::tr("%1 smaller ones").arg(items.size() - kMost), QString(), Cell(QString(), -1.0), QString(), bytesCell(rest)});
   return t;
 }
 
@@ -168,7 +192,7 @@ Chart memoryBars(const std::vector<NamedResult>& results) {
   return c;
 }
 
-Chart memoryChart(const QString& title, const std::vector<std::pair<Seconds, std::array<Bytes, lower::kMemoryClasses>>>& curve, double step, double capacity) {
+Chart memoryChart(const QString& title, const std::vector<scenario::MemoryAt>& curve, double step, double capacity) {
   Chart c{.kind = ChartKind::stackedArea, .title = title, .xTitle = QObject::tr("time in the step"), .yTitle = QObject::tr("allocated on one GPU"), .empty = QObject::tr("Simulate a scenario (F5) to see memory over time."), .series = {}, .categories = {}, .xText = timeText, .yText = bytesText};
   c.unitY = 1073741824.0;
   if (curve.empty()) return c;
@@ -176,17 +200,17 @@ Chart memoryChart(const QString& title, const std::vector<std::pair<Seconds, std
   for (std::size_t k = 0; k < lower::kMemoryClasses; ++k) {
     ChartSeries s{.name = qstr(std::string(scenario::label(static_cast<lower::MemoryClass>(k)))), .color = kMemoryColors[k], .points = {}, .tips = {}, .marker = 0, .step = true};
     bool any = false;
-    for (const auto& [time, bytes] : curve) {
-      s.points.emplace_back(time.value(), bytes[k].value());
-      any = any || bytes[k].value() > 0;
+    for (const scenario::MemoryAt& at_time : curve) {
+      s.points.emplace_back(at_time.time.value(), at_time.by_class[k].value());
+      any = any || at_time.by_class[k].value() > 0;
     }
-    s.points.emplace_back(step, curve.back().second[k].value());
+    s.points.emplace_back(step, curve.back().by_class[k].value());
     if (any) c.series.push_back(std::move(s));
   }
-  for (const auto& [time, bytes] : curve) {
+  for (const scenario::MemoryAt& point : curve) {
     double sum = 0.0;
-    for (const Bytes b : bytes) sum += b.value();
-    if (sum > most) most = sum, at = time.value();
+    for (const Bytes b : point.by_class) sum += b.value();
+    if (sum > most) most = sum, at = point.time.value();
   }
   c.mark = QPointF(at, most);
   c.markName = QObject::tr("peak %1 at %2").arg(bytesText(most), timeText(at));

@@ -6,6 +6,7 @@
 #include "gui/models/table_model.h"
 #include "sim/scenario/critical_path.h"
 #include "sim/scenario/explain.h"
+#include "sim/scenario/live.h"
 #include "sim/scenario/result.h"
 
 /// Results as tables and charts: the same figures as `sgsim simulate` prints, no others.
@@ -23,7 +24,9 @@ struct NamedResult {
 [[nodiscard]] Table timesTable(const QString& title, const std::vector<scenario::NamedTime>& times, double step);
 [[nodiscard]] Table pathTable(const std::vector<scenario::PathTime>& path, double step);
 [[nodiscard]] Table notesTable(const scenario::Result& result);     // notes, diagnostics
-[[nodiscard]] Table liveTable(const scenario::ClassResult& ranks);  // what is live at the peak
+/// What is live at a time, by kind and item by item.
+[[nodiscard]] Table kindsTable(const scenario::MemoryAt& at, bool peak);
+[[nodiscard]] Table itemsTable(const std::vector<lower::LiveItem>& items, double seconds);
 [[nodiscard]] Table changesTable(const scenario::Explanation& explanation);
 /// The first result and how the others differ from it.
 [[nodiscard]] Table compareTable(const std::vector<NamedResult>& results);
@@ -33,6 +36,6 @@ struct NamedResult {
 [[nodiscard]] Chart breakdownChart(const std::vector<NamedResult>& results);
 [[nodiscard]] Chart memoryBars(const std::vector<NamedResult>& results);
 /// Allocated bytes by kind over the step of one rank class, with its peak.
-[[nodiscard]] Chart memoryChart(const QString& title, const std::vector<std::pair<Seconds, std::array<Bytes, lower::kMemoryClasses>>>& curve, double step, double capacity);
+[[nodiscard]] Chart memoryChart(const QString& title, const std::vector<scenario::MemoryAt>& curve, double step, double capacity);
 
 }  // namespace sgsim::gui

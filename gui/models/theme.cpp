@@ -22,7 +22,7 @@ QColor Theme::series(int index) const {
                                   QColor(0x56, 0xb4, 0xe9), QColor(0xd5, 0x5e, 0x00), QColor(0x80, 0x80, 0x80), QColor(0xbf, 0xb0, 0x20)};
   constexpr int kCount = 8;
   const QColor c = kLight[((index % kCount) + kCount) % kCount];
-  return dark && index % kCount == 0 ? QColor(0x3d, 0x9d, 0xdc) : c;
+  return dark && index % kCount == 0 ? QColor(0x2a, 0x7c, 0xc4) : c;  // the palette's blue is too dark there
 }
 
 QColor Theme::category(Category category) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gui/models/cells.h"
 #include "sim/cluster/topology.h"
 #include "sim/scenario/labels.h"
 
@@ -39,14 +40,60 @@ std::vector<Shares> shares_by_program(const scenario::Run& run) {
   return shares;
 }
 
+LinkShare share_of(const engine::LinkUse& use) { return {.bytes = use.bytes.value(), .bandwidth = use.bandwidth.value(), .share = use.share}; }
+
+void take_links(TopologyData& data, const engine::LinkTraffic& traffic, Seconds step) {
+  const std::vector<engine::LinkUse> uses = engine::link_uses(traffic, data.cluster, step);
+  std::size_t at = 0;
+  const bool nvlink = data.cluster.node.intra != cluster::IntraNode::pcie;
+  for (GpuUse& gpu : data.gpus) {
+    if (nvlink) gpu.nvlink = share_of(uses.at(at++));
+    gpu.pcie = share_of(uses.at(at++));
+    if (!nvlink) gpu.nvlink = gpu.pcie;
+  }
+  if (traffic.fabric.empty()) return;
+  for (PortUse& nic : data.nics) {
+    nic.up = share_of(uses.at(at++));
+    nic.down = share_of(uses.at(at++));
+  }
+  const auto join = [](LinkShare& all, const engine::LinkUse& one) {
+    all.bytes += one.bytes.value();
+    all.bandwidth += one.bandwidth.value();
+    all.share = std::max(all.share, one.share);
+  };
+  for (PortUse& leaf : data.leaves) {
+    for (int rail = 0; rail < data.leaves_per_group; ++rail) {
+      join(leaf.up, uses.at(at++));
+      join(leaf.down, uses.at(at++));
+    }
+  }
+}
+
 }  // namespace
 
-TopologyData topology_of(const cluster::Cluster& cluster, const scenario::Run* run) {
+QString TopologyData::busiest() const {
+  double most = 0.0;
+  QString name;
+  const auto see = [&](double share, const QString& what) {
+    if (share > most) most = share, name = what;
+  };
+  for (std::size_t g = 0; g < gpus.size(); ++g) {
+    const auto node = static_cast<int>(g) / cluster.node.gpus, index = static_cast<int>(g) % cluster.node.gpus;
+    if (cluster.node.intra != cluster::IntraNode::pcie) see(gpus[g].nvlink.share, QObject::tr("NVLink of GPU %1 of node %2").arg(index).arg(node));
+    see(gpus[g].pcie.share, QObject::tr("PCIe of GPU %1 of node %2").arg(index).arg(node));
+  }
+  for (std::size_t n = 0; n < nics.size(); ++n) see(nics[n].share(), QObject::tr("port %1 of node %2").arg(static_cast<int>(n) % cluster.node.nics).arg(static_cast<int>(n) / cluster.node.nics));
+  for (std::size_t l = 0; l < leaves.size(); ++l) see(leaves[l].share(), QObject::tr("up-links of leaf group %1").arg(l));
+  return name.isEmpty() ? QString() : QObject::tr("%1: %2").arg(name, percentText(most));
+}
+
+TopologyData topology_of(const cluster::Cluster& cluster, const scenario::Run* run, const engine::LinkTraffic* traffic) {
   TopologyData data{.cluster = cluster, .simulated = run != nullptr, .gpus = std::vector<GpuUse>(static_cast<std::size_t>(cluster.gpus())),
-                    .nics = std::vector<NicUse>(static_cast<std::size_t>(cluster.nodes) * static_cast<std::size_t>(std::max(0, cluster.node.nics)))};
+                    .nics = std::vector<PortUse>(static_cast<std::size_t>(cluster.nodes) * static_cast<std::size_t>(std::max(0, cluster.node.nics)))};
   const cluster::Topology topology = cluster::build_topology(cluster);
   data.leaf_groups = std::max(1, topology.leaf_groups);
   data.leaves_per_group = topology.leaves_per_group;
+  data.leaves.resize(static_cast<std::size_t>(data.leaf_groups));
   if (run != nullptr) {
     const auto& simulation = run->simulation;
     const double step = std::max(simulation.timeline.step_time.value(), 1e-30);
@@ -56,16 +103,11 @@ TopologyData topology_of(const cluster::Cluster& cluster, const scenario::Run* r
       const std::uint32_t p = simulation.workload.ranks.at(c).program.value;
       GpuUse& gpu = data.gpus[rank];
       gpu.compute = simulation.timeline.ranks.at(c).compute.value() / step;
-      gpu.nvlink = shares[p].nvlink;
-      gpu.network = shares[p].network;
+      gpu.inside_time = shares[p].nvlink;
+      gpu.outside_time = shares[p].network;
       gpu.what = QStringLiteral("rank %1, %2").arg(rank).arg(QString::fromStdString(simulation.workload.programs[p].name));
-      const int node = cluster.node_of(GpuId{static_cast<std::uint32_t>(rank)});
-      const int nic = cluster.node.nics > 0 && cluster.nodes > 1 ? cluster::nic_of(cluster, node, cluster.local_of(GpuId{static_cast<std::uint32_t>(rank)})) : -1;
-      if (nic >= 0) {
-        NicUse& use = data.nics[static_cast<std::size_t>(node * cluster.node.nics + nic)];
-        use.network = std::max(use.network, gpu.network);
-      }
     }
+    if (traffic != nullptr) take_links(data, *traffic, simulation.timeline.step_time);
   }
   for (const cluster::Fault& fault : cluster.faults) {
     const auto gpu = static_cast<std::size_t>(fault.node * cluster.node.gpus + fault.index);

@@ -79,14 +79,20 @@ void Job::cancel() {
 
 double Job::elapsed() const { return timer_.isValid() ? static_cast<double>(timer_.elapsed()) * 1e-3 : 0.0; }
 
-double Job::remaining() const { return fraction_ > 0.02 ? elapsed() * (1.0 - fraction_) / fraction_ : -1.0; }
+double Job::remaining() const { return fraction_ > 0.02 ? (elapsed() - phase_) * (1.0 - fraction_) / fraction_ : -1.0; }
+
+void Job::windUp() {
+  if (control_) control_->stopping_ = true;
+}
+
+bool Job::windingUp() const { return control_ && control_->stopping_; }
 
 void Job::run(Work work) {
   letGo();
   auto control = std::make_shared<JobControl>();
   control->job_ = this;
   control_ = control;
-  fraction_ = 0.0;
+  fraction_ = phase_ = 0.0;
   text_.clear();
   timer_.start();
   ++threads_at_work;
@@ -124,6 +130,7 @@ void Job::finish(const std::shared_ptr<JobControl>& control, const std::function
 
 void Job::report(const JobControl* control, double fraction, const QString& text) {
   if (control != control_.get()) return;
+  if (fraction < fraction_) phase_ = elapsed();
   fraction_ = fraction;
   text_ = text;
   Q_EMIT progressed();

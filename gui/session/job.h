@@ -25,12 +25,14 @@ class Job;
 class JobControl {
  public:
   [[nodiscard]] bool cancelled() const { return cancelled_.load(); }
+  /// A person wants it to end now with what it has (Job::windUp), or not at all any more.
+  [[nodiscard]] bool stopping() const { return stopping_.load() || cancelled_.load(); }
   /// Reports `done` of `total` with a word about it. Cheap: at most 30 a second pass.
   void progress(double done, double total, const std::string& text = {});
 
  private:
   friend class Job;
-  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> cancelled_{false}, stopping_{false};
   std::mutex mutex_;
   Job* job_ = nullptr;   // nothing once the job lets go
   QElapsedTimer last_;
@@ -61,6 +63,9 @@ class Job : public QObject {
     });
   }
   void cancel();
+  /// Asks the work to end with what it has; its result still arrives. Work that never looks at JobControl::stopping goes on.
+  void windUp();
+  [[nodiscard]] bool windingUp() const;
 
   /// Threads at work in the whole program, those let go included.
   [[nodiscard]] static int threads();
@@ -83,6 +88,7 @@ class Job : public QObject {
   std::shared_ptr<JobControl> control_;
   QElapsedTimer timer_;
   double fraction_ = 0.0;
+  double phase_ = 0.0;    // seconds after the start at which the present phase began: where the fraction fell
 };
 
 }  // namespace sgsim::gui

@@ -12,6 +12,7 @@
 #include "sim/core/error.h"
 #include "sim/core/units_text.h"
 #include "sim/scenario/read.h"
+#include "sim/scenario/text_table.h"
 
 namespace sgsim::gui {
 namespace {
@@ -30,7 +31,8 @@ FoundPlan plan_of(const search::Found& found, const scenario::Scenario& s, const
   plan.step_time = found.figures().step_time.value();
   plan.memory = found.figures().reserved.value();
   plan.headroom = s.cluster.node.gpu.memory.value() - plan.memory;
-  plan.cost = search::cost_per_sample(economics, plan.gpus, found.figures().step_time, found.candidate.plan.global_batch).value_or(0.0);
+  plan.batch = static_cast<double>(found.candidate.plan.global_batch);
+  plan.useful = search::useful_share(economics, plan.gpus).value_or(-1.0);
   plan.simulated = found.exact.has_value();
   return plan;
 }
@@ -46,11 +48,17 @@ FoundPlans searchPlans(const SearchRequest& request, scenario::InputCache& cache
   if (options.objective == search::Objective::cost && request.price <= 0.0) {
     throw InputError({.file = "objective cost", .where = "", .found = "no price", .expected = "the price of one GPU and hour", .hint = "No price is assumed"});
   }
+  if (request.mtbf > 0.0) options.economics.gpu_mtbf = Seconds(request.mtbf);
+  if (request.checkpoint >= 0.0) options.economics.checkpoint = Seconds(request.checkpoint);
+  if (request.restart >= 0.0) options.economics.restart = Seconds(request.restart);
+  if (options.objective == search::Objective::goodput && !search::useful_share(options.economics, 1)) {
+    throw InputError({.file = "objective goodput", .where = "", .found = "no time between failures", .expected = "the mean time between failures of one GPU, and what a checkpoint and a restart take", .hint = "None of them is assumed"});
+  }
   options.budget = request.budget;
   options.threads = std::max(1U, std::thread::hardware_concurrency());
-  options.cancelled = [&control] { return control.cancelled(); };
+  options.cancelled = [&control] { return control.stopping(); };
   options.progress = [&control](const search::SearchProgress& p) {
-    control.progress(static_cast<double>(p.done), static_cast<double>(p.total), fmt::format("{} {} of {}{}", p.phase, p.done, p.total, p.best ? ", best " + to_text(p.best->step_time) : ""));
+    control.progress(static_cast<double>(p.done), static_cast<double>(p.total), fmt::format("{} {} of {}{}", p.phase, scenario::grouped(static_cast<std::int64_t>(p.done)), scenario::grouped(static_cast<std::int64_t>(p.total)), p.best ? ", best " + to_text(p.best->step_time) : ""));
   };
   const search::Problem problem{.scenario = s, .cache = cache, .engine = cli::run_engine};
   const std::int64_t fixed = s.model.kind == scenario::ModelKind::graph ? inputs.graph->micro_batch : 0;
@@ -74,6 +82,7 @@ FoundPlans searchPlans(const SearchRequest& request, scenario::InputCache& cache
   plans.legal = result.legal;
   plans.simulated = result.simulated;
   plans.complete = result.complete;
+  plans.seconds = result.enumerate_s + result.estimate_s + result.exact_s;
   return plans;
 }
 

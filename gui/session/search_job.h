@@ -16,6 +16,7 @@ struct SearchRequest {
   std::string text, name, folder;      // the scenario
   std::string objective = "time";      // time, cost, goodput, memory
   double price = 0.0;                  // of one GPU and hour; 0: not stated
+  double mtbf = 0.0, checkpoint = -1.0, restart = -1.0;  // seconds, for goodput: between failures of a GPU, of a checkpoint, of a restart
   double budget = 0.0;                 // seconds; 0: none
   std::vector<int> nodes;              // numbers of nodes to try; empty: the scenario's
 };
@@ -24,7 +25,9 @@ struct FoundPlan {
   std::string plan;                    // in words
   std::vector<scenario::Setting> settings;  // that turn the scenario into it
   int gpus = 0;
-  double step_time = 0.0, memory = 0.0, headroom = 0.0, cost = 0.0;  // s, bytes, bytes, currency a sample
+  double step_time = 0.0, memory = 0.0, headroom = 0.0;  // s, bytes, bytes
+  double batch = 1.0;                  // samples a step
+  double useful = -1.0;                // share of the time without failures; negative: not stated
   bool simulated = false, on_front = false;
 };
 
@@ -37,7 +40,8 @@ struct FoundPlans {
   std::vector<Reason> fell_out;        // most plans first
   std::string report;                  // what `sgsim plan` prints
   std::uint64_t considered = 0, legal = 0, simulated = 0;
-  bool complete = true;
+  bool complete = true;                // else cancelled or out of time: what had been found by then
+  double seconds = 0.0;                // that the search took
 };
 
 [[nodiscard]] FoundPlans searchPlans(const SearchRequest& request, scenario::InputCache& cache, JobControl& control);

@@ -11,8 +11,13 @@ namespace {
 
 constexpr std::size_t kMostRemedies = 5;
 
-scenario::Outcome run_recording(const scenario::Scenario& s, const scenario::Inputs& inputs, scenario::Record record) {
-  return scenario::simulate(s, inputs, cli::run_engine, {.choice = s.engine, .record = record, .ranks = {}});
+/// `traffic`: where the workload of all ranks is counted, before equal ones are folded; may be nothing.
+scenario::Outcome run_recording(const scenario::Scenario& s, const scenario::Inputs& inputs, scenario::Record record, engine::LinkTraffic* traffic) {
+  const scenario::RunEngine engine = [traffic](lower::Workload workload, const cluster::Cluster& cluster, const scenario::EngineRequest& request) {
+    if (traffic != nullptr) *traffic = engine::link_traffic(workload, cluster);
+    return cli::run_engine(std::move(workload), cluster, request);
+  };
+  return scenario::simulate(s, inputs, engine, {.choice = s.engine, .record = record, .ranks = {}});
 }
 
 }  // namespace
@@ -26,7 +31,7 @@ std::shared_ptr<const Simulated> simulateScenario(const std::string& text, const
   if (control.cancelled()) return result;
   control.progress(1.0, 5.0, "simulating");
   const auto started = std::chrono::steady_clock::now();
-  scenario::Outcome outcome = run_recording(result->scenario, result->inputs, scenario::Record::one_a_stage);
+  scenario::Outcome outcome = run_recording(result->scenario, result->inputs, scenario::Record::one_a_stage, &result->traffic);
   result->wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   if (auto* violations = std::get_if<std::vector<plan::Violation>>(&outcome)) {
     result->violations = std::move(*violations);
@@ -40,7 +45,7 @@ std::shared_ptr<const Simulated> simulateScenario(const std::string& text, const
   const bool again = !result->everything_recorded && run->simulation.timeline.tasks <= kMostRecordedTasks && result->scenario.engine.name == scenario::EngineName::fast;
   if (again && !control.cancelled()) {
     control.progress(2.0, 5.0, "recording every task");
-    scenario::Outcome full = run_recording(result->scenario, result->inputs, scenario::Record::everything);
+    scenario::Outcome full = run_recording(result->scenario, result->inputs, scenario::Record::everything, nullptr);
     if (auto* recorded = std::get_if<scenario::Run>(&full)) {
       run = std::make_shared<scenario::Run>(std::move(*recorded));
       result->everything_recorded = true;

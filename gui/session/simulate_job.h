@@ -8,6 +8,7 @@
 
 #include "gui/models/timeline_data.h"
 #include "gui/session/job.h"
+#include "sim/engine/traffic/link_traffic.h"
 #include "sim/scenario/inputs.h"
 #include "sim/scenario/remedies.h"
 #include "sim/scenario/simulate.h"
@@ -30,6 +31,7 @@ struct Simulated {
   std::vector<scenario::PathTime> path_times;
   std::vector<scenario::Remedy> remedies;
   std::string report;                    // what `sgsim simulate` prints
+  engine::LinkTraffic traffic;           // bytes that the links carry in the step
   double wall = 0.0;                     // seconds that the prediction took, recording excluded
 };
 

@@ -228,6 +228,10 @@ class Drawing {
     } else {
       for (std::size_t s = 0; s < c_.series.size(); ++s) series(s, sx, sy);
     }
+    if (c_.cursor) {
+      p_.setPen(QPen(t_.text, 1, Qt::DashLine));
+      p_.drawLine(QPointF(sx(*c_.cursor), inner.top()), QPointF(sx(*c_.cursor), inner.bottom()));
+    }
     if (c_.mark) {
       const QPointF at(sx(c_.mark->x()), sy(c_.mark->y()));
       p_.setPen(QPen(t_.text, 2));
@@ -245,8 +249,12 @@ class Drawing {
     if (c_.limit && *c_.limit <= y1) {
       p_.setPen(QPen(t_.error, 2, Qt::DashLine));
       p_.drawLine(QPointF(inner.left(), sy(*c_.limit)), QPointF(inner.right(), sy(*c_.limit)));
+      QColor back = t_.background;
+      back.setAlpha(225);
+      const QRectF box(inner.left() + 6, sy(*c_.limit) + 3, m_.horizontalAdvance(c_.limitName) + 6, m_.height());
+      p_.fillRect(box, back);
       p_.setPen(t_.error);
-      p_.drawText(QRectF(inner.left() + 8, sy(*c_.limit) + 2, inner.width() - 16, m_.height()), Qt::AlignLeft, c_.limitName);
+      p_.drawText(box, Qt::AlignCenter, c_.limitName);
     }
     p_.restore();
   }

@@ -34,7 +34,7 @@ std::shared_ptr<const TimelineData> side_by_side(const std::vector<std::pair<QSt
 
 }  // namespace
 
-JobBar::JobBar(Job& job, const QString& start, QWidget* parent) : QWidget(parent), start_(new QPushButton(start, this)), cancel_(new QPushButton(tr("Cancel"), this)), bar_(new QProgressBar(this)), label_(new QLabel(this)) {
+JobBar::JobBar(Job& job, const QString& start, OnCancel on_cancel, QWidget* parent) : QWidget(parent), job_(job), on_cancel_(on_cancel), start_(new QPushButton(start, this)), cancel_(new QPushButton(tr("Cancel"), this)), bar_(new QProgressBar(this)), label_(new QLabel(this)) {
   cancel_->setAccessibleName(tr("Cancel %1").arg(job.name()));
   bar_->setAccessibleName(tr("Progress of %1").arg(job.name()));
   bar_->setRange(0, 1000);
@@ -50,10 +50,7 @@ JobBar::JobBar(Job& job, const QString& start, QWidget* parent) : QWidget(parent
   layout->addWidget(bar_);
   layout->addWidget(cancel_);
   layout->addWidget(label_, 1);
-  connect(cancel_, &QPushButton::clicked, this, [this, &job] {
-    job.cancel();
-    label_->setText(tr("cancelled"));
-  });
+  connect(cancel_, &QPushButton::clicked, this, &JobBar::cancel);
   connect(&job, &Job::started, this, [this] {
     bar_->setValue(0);
     bar_->show();
@@ -64,7 +61,7 @@ JobBar::JobBar(Job& job, const QString& start, QWidget* parent) : QWidget(parent
   connect(&job, &Job::progressed, this, [this, &job] {
     bar_->setValue(static_cast<int>(job.fraction() * 1000.0));
     const double left = job.remaining();
-    label_->setText(job.text() + (left > 0.5 ? tr(" \u2014 about %1 left").arg(timeText(left)) : QString()));
+    if (!job.windingUp()) label_->setText(job.text() + (left > 0.5 ? tr(" \u2014 about %1 left").arg(timeText(left)) : QString()));
   });
   connect(&job, &Job::failed, this, [this](const Failure& failure) { label_->setText(tr("failed: %1").arg(failure.chain.value(0))); });
   connect(&job, &Job::ended, this, [this] {
@@ -72,6 +69,17 @@ JobBar::JobBar(Job& job, const QString& start, QWidget* parent) : QWidget(parent
     cancel_->hide();
     start_->setEnabled(true);
   });
+}
+
+void JobBar::cancel() {
+  if (!job_.running()) return;
+  if (on_cancel_ == OnCancel::keep && !job_.windingUp()) {
+    job_.windUp();
+    label_->setText(tr("stopping; what was found stays"));
+    return;
+  }
+  job_.cancel();
+  label_->setText(tr("cancelled"));
 }
 
 WorkPanel::WorkPanel(ScenarioDocument& document, scenario::InputCache& cache, const QString& job, QWidget* parent) : Panel(parent), document_(document), cache_(cache), job_(job) {
@@ -87,9 +95,10 @@ ComparePanel::ComparePanel(ScenarioDocument& document, scenario::InputCache& cac
   remove->setObjectName(QStringLiteral("remove"));
   auto* open = new QPushButton(tr("&Open"), this);
   open->setObjectName(QStringLiteral("openVariant"));
-  bar_ = new JobBar(job_, tr("&Try changes"), this);
+  bar_ = new JobBar(job_, tr("&Try changes"), JobBar::OnCancel::drop, this);
   timelines_->setEmptyText(tr("Keep two variants to see their first ranks one above the other."));
   pages_->setDocumentMode(true);
+  pages_->setAccessibleName(tr("What is compared"));
   pages_->addTab(splitter(Qt::Vertical, {{bars_, 1}, {memory_, 1}}), tr("Breakdown"));
   pages_->addTab(difference_, tr("Difference"));
   pages_->addTab(timelines_, tr("Timelines"));

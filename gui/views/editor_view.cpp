@@ -7,7 +7,10 @@
 #include <QFormLayout>
 #include <QGridLayout>
 #include <QKeyEvent>
+#include <QAbstractItemView>
+#include <QAction>
 #include <QLineEdit>
+#include <QPainter>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QToolButton>
@@ -62,7 +65,6 @@ EditorView::EditorView(ScenarioDocument& document, QWidget* parent) : QWidget(pa
   column->setContentsMargins(8, 4, 8, 8);
   column->setSpacing(2);
   const std::vector<Section> sections = scenarioSections();
-  std::vector<QLabel*> labels;
   for (const Section& section : sections) {
     auto* head = new QToolButton(fields);
     head->setText(section.title);
@@ -84,7 +86,7 @@ EditorView::EditorView(ScenarioDocument& document, QWidget* parent) : QWidget(pa
     int line = 0;
     for (const Field& field : section.fields) {
       auto* label = new QLabel(field.label, body);
-      labels.push_back(label);
+      labels_.push_back(label);
       QWidget* widget = makeWidget(field);
       label->setBuddy(widget);
       widget->setToolTip(QStringLiteral("<b>%1</b><br>%2").arg(field.path.toHtmlEscaped(), field.tip.toHtmlEscaped()));
@@ -117,14 +119,13 @@ EditorView::EditorView(ScenarioDocument& document, QWidget* parent) : QWidget(pa
     column->addWidget(head);
     column->addWidget(body);
   }
-  // One column of fields through all sections.
-  int widest = 0;
-  for (const QLabel* label : labels) widest = std::max(widest, label->sizeHint().width());
-  for (QLabel* label : labels) label->setMinimumWidth(widest);
   column->addStretch(1);
+  fields_ = fields;
   auto* scroll = new QScrollArea(this);
+  scroll_ = scroll;
   scroll->setWidget(fields);
   scroll->setWidgetResizable(true);
+  scroll->setAccessibleName(tr("Fields of the scenario"));
   scroll->setFrameShape(QFrame::NoFrame);
   scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
 
@@ -146,15 +147,22 @@ EditorView::EditorView(ScenarioDocument& document, QWidget* parent) : QWidget(pa
   page_layout->addWidget(apply);
   auto* tabs = new QTabWidget(this);
   tabs->setDocumentMode(true);
-  tabs->addTab(scroll, tr("&Fields"));
+  tabs->setAccessibleName(tr("Scenario, as fields or as text"));
+  tabs->addTab(scroll, tr("F&ields"));
   tabs->addTab(page, tr("Te&xt"));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(banner_);
   layout->addWidget(tabs, 1);
-  scroll->setMinimumWidth(fields->sizeHint().width() + style()->pixelMetric(QStyle::PM_ScrollBarExtent) + 8);
+  fitColumns();
   connect(&document_, &ScenarioDocument::changed, this, &EditorView::refresh);
   refresh();
+}
+
+/// Everything that there is to choose, whatever the field holds.
+void EditorView::offerChoices(QLineEdit& edit) {
+  edit.completer()->setCompletionPrefix(QString());
+  edit.completer()->complete();
 }
 
 QWidget* EditorView::makeWidget(const Field& field) {
@@ -179,6 +187,21 @@ QWidget* EditorView::makeWidget(const Field& field) {
     completer->setCaseSensitivity(Qt::CaseInsensitive);
     completer->setFilterMode(Qt::MatchContains);
     edit->setCompleter(completer);
+    QPixmap arrow(12, 12);
+    arrow.fill(Qt::transparent);
+    QPainter painter(&arrow);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(QColor(0x80, 0x88, 0x92));
+    painter.drawPolygon(QPolygonF({QPointF(2, 4), QPointF(10, 4), QPointF(6, 9)}));
+    painter.end();
+    QAction* show = edit->addAction(QIcon(arrow), QLineEdit::TrailingPosition);
+    show->setText(tr("Choices for %1").arg(field.label));
+    show->setToolTip(show->text());
+    connect(show, &QAction::triggered, this, [this, edit] {
+      edit->setFocus();
+      offerChoices(*edit);
+    });
     connect(completer, qOverload<const QString&>(&QCompleter::activated), this, [this, field](const QString& text) { edited(field, text); });
   }
   connect(edit, &QLineEdit::textEdited, this, [this, field](const QString& text) { edited(field, text); });
@@ -230,6 +253,10 @@ bool EditorView::eventFilter(QObject* watched, QEvent* event) {
       step(rows_[*found], key->key() == Qt::Key_Up ? 1 : -1);
       return true;
     }
+    if (auto* edit = qobject_cast<QLineEdit*>(watched); edit != nullptr && found != by_path_.constEnd() && key->key() == Qt::Key_Down && edit->completer() != nullptr && !edit->completer()->popup()->isVisible()) {
+      offerChoices(*edit);
+      return true;
+    }
   }
   // The wheel scrolls the form; it must not change a field that it happens to pass.
   if (event->type() == QEvent::Wheel && qobject_cast<QComboBox*>(watched) != nullptr && !static_cast<QWidget*>(watched)->hasFocus()) {
@@ -237,6 +264,19 @@ bool EditorView::eventFilter(QObject* watched, QEvent* event) {
     return true;
   }
   return QWidget::eventFilter(watched, event);
+}
+
+/// One column of fields through all sections, as wide as the font wants it.
+void EditorView::fitColumns() {
+  int widest = 0;
+  for (const QLabel* label : labels_) widest = std::max(widest, label->fontMetrics().horizontalAdvance(label->text()));
+  for (QLabel* label : labels_) label->setMinimumWidth(widest);
+  scroll_->setMinimumWidth(fields_->sizeHint().width() + style()->pixelMetric(QStyle::PM_ScrollBarExtent) + 8);
+}
+
+void EditorView::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::FontChange && scroll_ != nullptr) fitColumns();
 }
 
 QWidget* EditorView::fieldWidget(const QString& path) const {
@@ -305,8 +345,9 @@ void EditorView::refresh() {
       edit->setPlaceholderText(defaultText(fallback));
       const QString text = value.value_or(QString());
       if (edit->text().trimmed() == text) continue;
+      const bool typing = edit->hasFocus() && edit->isModified();
       edit->setText(text);
-      if (!edit->hasFocus()) edit->setCursorPosition(0);  // a long path shows its beginning
+      if (!typing) edit->setCursorPosition(0);  // a long path shows its beginning
     }
   }
   if (const auto* problem = std::get_if<InputProblem>(&checked)) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <QLabel>
+#include <QLineEdit>
 #include <QMap>
 #include <QPlainTextEdit>
+#include <QScrollArea>
 #include <QTabWidget>
 #include <QTimer>
 #include <QWidget>
@@ -30,6 +32,7 @@ class EditorView : public QWidget {
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
+  void changeEvent(QEvent* event) override;
 
  private:
   struct Row {
@@ -43,10 +46,15 @@ class EditorView : public QWidget {
   void browse(const Field& field);
   void step(const Row& row, int by);
   void applyText();
+  void fitColumns();
+  static void offerChoices(QLineEdit& edit);
 
   ScenarioDocument& document_;
   std::vector<Row> rows_;
   QMap<QString, std::size_t> by_path_;
+  std::vector<QLabel*> labels_;
+  QWidget* fields_ = nullptr;
+  QScrollArea* scroll_ = nullptr;
   QLabel* banner_;
   QPlainTextEdit* text_;
   QLabel* text_error_;

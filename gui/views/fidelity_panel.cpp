@@ -24,7 +24,7 @@ Cell errorCell(const std::optional<double>& e) { return {errorText(e), e ? std::
 FidelityPanel::FidelityPanel(ScenarioDocument& document, scenario::InputCache& cache, QWidget* parent)
     : WorkPanel(document, cache, tr("The comparison"), parent), scatter_(new ChartView(tr("Predicted against measured"), this)), summary_(new TableView(tr("By file"), false, this)), rows_(new TableView(tr("Rows"), true, this)), why_(new TableView(tr("Why"), false, this)),
       what_(new QComboBox(this)) {
-  bar_ = new JobBar(job_, tr("&Open measured runs\u2026"), this);
+  bar_ = new JobBar(job_, tr("&Open measured runs\u2026"), JobBar::OnCancel::keep, this);
   what_->addItems({tr("step time"), tr("memory")});
   what_->setAccessibleName(tr("Figure"));
   auto* shipped = new QPushButton(tr("&Published runs"), this);
@@ -71,18 +71,20 @@ void FidelityPanel::openFiles(const QStringList& files) {
         std::vector<check::Row>& rows = compared.rows;
         // Few at a time, so that progress shows and cancelling takes hold.
         constexpr std::size_t kChunk = 4;
-        for (std::size_t i = 0; i < records.size() && !control.cancelled(); i += kChunk) {
+        for (std::size_t i = 0; i < records.size() && !control.stopping(); i += kChunk) {
           control.progress(static_cast<double>(i), static_cast<double>(records.size()), "run " + std::to_string(i) + " of " + std::to_string(records.size()));
           const std::vector<check::Record> part(records.begin() + static_cast<std::ptrdiff_t>(i), records.begin() + static_cast<std::ptrdiff_t>(std::min(records.size(), i + kChunk)));
           for (check::Row& row : check::predict(part, sources, cli::run_engine, {.threads = 1, .profiles = {}})) rows.push_back(std::move(row));
         }
+        compared.all = records.size() + collectives.size();
+        records.resize(rows.size());  // stopped: those that were compared
         rows.insert(rows.end(), std::make_move_iterator(collectives.begin()), std::make_move_iterator(collectives.end()));
         return compared;
       },
       [this](Compared compared) {
         results_ = std::move(compared.rows);
         records_ = std::move(compared.records);
-        bar_->say(tr("%1 runs").arg(results_.size()));
+        bar_->say(results_.size() < compared.all ? tr("stopped after %1 of %2 runs").arg(results_.size()).arg(compared.all) : tr("%1 runs").arg(results_.size()));
         draw();
       });
 }

@@ -54,6 +54,7 @@ OverviewPanel::OverviewPanel(QWidget* parent)
   auto* scroll = new QScrollArea(this);
   scroll->setWidget(page);
   scroll->setWidgetResizable(true);
+  scroll->setAccessibleName(tr("Overview"));
   scroll->setFrameShape(QFrame::NoFrame);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -195,7 +196,7 @@ void TimelinePanel::present(const std::shared_ptr<const Simulated>& s) {
   path_box_->setToolTip(s && s->run && s->path.empty() ? tr("The critical path needs every task: %1 are too many to record.").arg(s->run->result.tasks) : QString());
   searchFor(search_->text());
   showPath(path_box_->isChecked());
-  const Theme theme = themeOf(palette());
+  const Theme theme = themeOf(QApplication::palette());  // the panel's own may not have followed yet
   QStringList entries;
   for (const Category c : {Category::forward, Category::backward, Category::optimizer, Category::nvlink, Category::network, Category::wait, Category::exposed, Category::bubble, Category::starved}) {
     entries << QStringLiteral("<span style='color:%1'>\u25A0</span> %2").arg(theme.category(c).name(), qstr(std::string(label(c))));
@@ -258,7 +259,11 @@ void TimelinePanel::openMeasured(const QString& path) {
   measured_job_.start<std::shared_ptr<const trace::ImportedRun>>(
       [file](JobControl& control) -> std::shared_ptr<const trace::ImportedRun> {
         for (import::Imported& one : import::import_path(file, [&control](std::uint64_t done, std::uint64_t total) { control.progress(static_cast<double>(done), static_cast<double>(total), "reading"); })) {
-          if (auto* run = std::get_if<trace::ImportedRun>(&one)) return std::make_shared<const trace::ImportedRun>(std::move(*run));
+          auto* run = std::get_if<trace::ImportedRun>(&one);
+          if (run == nullptr) continue;
+          const bool any = std::any_of(run->ranks.begin(), run->ranks.end(), [](const trace::RankTrace& rank) { return !rank.device_ops.empty(); });
+          if (any) return std::make_shared<const trace::ImportedRun>(std::move(*run));
+          throw InputError({.file = file, .where = "", .found = "a trace without any kernel, copy or collective of a GPU", .expected = "a profile taken with GPU activity", .hint = "In PyTorch: ProfilerActivity.CUDA"});
         }
         throw InputError({.file = file, .where = "", .found = "no trace of a run", .expected = "a profiler's trace (Kineto)", .hint = ""});
       },
@@ -269,28 +274,19 @@ void TimelinePanel::openMeasured(const QString& path) {
 }
 
 MemoryPanel::MemoryPanel(QWidget* parent)
-    : Panel(parent), classes_(new QComboBox(this)), chart_(new ChartView(tr("Memory over the step"), this)), live_(new TableView(tr("Live at the peak"), false, this)), at_(new TableView(tr("At the selected time"), false, this)), note_(new QLabel(this)) {
+    : Panel(parent), classes_(new QComboBox(this)), peak_(new QPushButton(tr("Go to the &peak"), this)), chart_(new ChartView(tr("Memory over the step"), this)), kinds_(new TableView(tr("Live by kind"), false, this)),
+      items_(new TableView(tr("Live items"), true, this)), note_(new QLabel(this)), job_(tr("listing what is live")) {
   classes_->setAccessibleName(tr("Rank class"));
   classes_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   note_->setWordWrap(true);
-  QHBoxLayout* bar = controlBar({caption(tr("Rank class"), classes_), classes_});
+  QHBoxLayout* bar = controlBar({caption(tr("Rank class"), classes_), classes_, peak_});
   bar->addWidget(note_, 1);
-  QSplitter* below = splitter(Qt::Horizontal, {{live_, 1}, {at_, 1}});
-  fillPage(this, bar, splitter(Qt::Vertical, {{chart_, 3}, {below, 1}}));
+  QSplitter* below = splitter(Qt::Horizontal, {{kinds_, 2}, {items_, 5}});
+  fillPage(this, bar, splitter(Qt::Vertical, {{chart_, 5}, {below, 3}}));
   connect(classes_, &QComboBox::currentIndexChanged, this, &MemoryPanel::choose);
-  connect(chart_, &ChartView::pointSelected, this, [this](int, int point) {
-    Table t = tableOf({}, {tr("kind"), tr("bytes")}, QStringLiteral("lr"));
-    double sum = 0.0, time = 0.0;
-    for (const ChartSeries& s : chart_->chart().series) {
-      const QPointF p = s.points[std::min(static_cast<std::size_t>(point), s.points.size() - 1)];
-      t.rows.push_back({s.name, bytesCell(p.y())});
-      sum += p.y();
-      time = p.x();
-    }
-    t.rows.push_back({tr("all"), bytesCell(sum)});
-    t.title = tr("Allocated at %1").arg(timeText(time));
-    at_->setTable(std::move(t));
-  });
+  connect(peak_, &QPushButton::clicked, this, [this] { showAt(-1); });
+  connect(chart_, &ChartView::pointSelected, this, [this](int, int point) { showAt(point); });
+  connect(&job_, &Job::failed, this, [this](const Failure& f) { items_->setTable(tableOf(tr("The items were not listed: %1").arg(f.text()))); });
   present(nullptr);
 }
 
@@ -299,7 +295,6 @@ void MemoryPanel::present(const std::shared_ptr<const Simulated>& s) {
   const QSignalBlocker blocker(classes_);
   const int kept = classes_->currentIndex();
   classes_->clear();
-  at_->setTable(tableOf(tr("Click in the chart for a time")));
   if (s && s->timeline) {
     int fullest = 0;
     double most = -1.0;
@@ -317,27 +312,58 @@ void MemoryPanel::present(const std::shared_ptr<const Simulated>& s) {
 
 void MemoryPanel::choose(int index) {
   const auto& s = simulated();
+  job_.cancel();
+  log_.reset();
+  rank_.reset();
+  curve_.clear();
+  peak_->setEnabled(s && s->run && index >= 0);
   if (!s || !s->run || index < 0) {
     Chart empty = memoryChart({}, {}, 1.0, 1.0);
     if (s) empty.empty = tr("This plan cannot run: there is no memory to show.");
     chart_->setChart(std::move(empty));
-    live_->setTable(tableOf(tr("Live at the peak")));
+    kinds_->setTable(tableOf({}));
+    items_->setTable(tableOf({}));
     note_->clear();
     return;
   }
-  const std::uint32_t rank = classes_->itemData(index).toUInt();
-  const std::uint32_t program = s->run->simulation.workload.ranks.at(rank).program.value;
-  const lower::Memory& memory = s->run->lowered.memory.at(program);
-  std::vector<std::pair<Seconds, std::array<Bytes, lower::kMemoryClasses>>> curve;
-  for (const auto& at : scenario::thinned(scenario::memory_curve(s->run->simulation, memory, rank), kCurvePoints)) curve.emplace_back(at.time, at.by_class);
+  rank_ = classes_->itemData(index).toUInt();
+  const lower::Memory& memory = s->run->lowered.memory.at(s->run->simulation.workload.ranks.at(*rank_).program.value);
+  curve_ = scenario::thinned(scenario::memory_curve(s->run->simulation, memory, *rank_), kCurvePoints);
   const scenario::Result& r = s->run->result;
-  chart_->setChart(memoryChart(tr("Memory of %1").arg(classes_->itemText(index)), curve, r.step_time.value(), r.capacity.value()));
-  scenario::ClassResult live;
-  live.name = s->run->simulation.workload.programs.at(program).name;
-  live.peak = memory.peak;
-  live.live_at_peak = memory.live_at_peak;
-  live_->setTable(liveTable(live));
+  chart_->setChart(memoryChart(tr("Memory of %1; click for what is live").arg(classes_->itemText(index)), curve_, r.step_time.value(), r.capacity.value()));
   note_->setText(tr("reserved with rounding and CUDA: %1 of %2%3").arg(bytesText(memory.reserved.value()), bytesText(r.capacity.value()), memory.reserved > r.capacity ? tr(" \u2014 DOES NOT FIT") : QString()));
+  showAt(-1);
+  if (isVisible()) listItems();
+}
+
+void MemoryPanel::showEvent(QShowEvent* event) {
+  Panel::showEvent(event);
+  if (rank_ && !log_ && !job_.running()) listItems();
+}
+
+void MemoryPanel::showAt(int point) {
+  if (curve_.empty()) return;
+  const auto peak = static_cast<int>(scenario::fullest(curve_) - curve_.data());
+  point_ = point < 0 ? peak : std::min(point, static_cast<int>(curve_.size()) - 1);
+  const scenario::MemoryAt& at = curve_[static_cast<std::size_t>(point_)];
+  kinds_->setTable(gui::kindsTable(at, point_ == peak));
+  Chart chart = chart_->chart();
+  chart.cursor = at.time.value();
+  if (point < 0) chart.selected.reset();
+  chart_->setChart(std::move(chart));
+  items_->setTable(log_ ? gui::itemsTable(scenario::live_at(*log_, at), at.time.value()) : tableOf(tr("Listing what is live\u2026")));
+}
+
+void MemoryPanel::listItems() {
+  const std::shared_ptr<const Simulated> s = simulated();
+  if (!s || !s->run || !rank_) return;
+  const RankId real = s->run->simulation.timeline.representative.at(*rank_);
+  job_.start<std::shared_ptr<const lower::MemoryLog>>(
+      [s, real](JobControl&) { return std::make_shared<const lower::MemoryLog>(scenario::memory_log(s->scenario, s->inputs, real)); },
+      [this](std::shared_ptr<const lower::MemoryLog> log) {
+        log_ = std::move(log);
+        showAt(point_);
+      });
 }
 
 }  // namespace sgsim::gui

@@ -15,6 +15,7 @@
 #include "gui/views/chart_view.h"
 #include "gui/views/table_view.h"
 #include "gui/views/timeline_view.h"
+#include "sim/scenario/live.h"
 
 namespace sgsim::gui {
 
@@ -27,8 +28,10 @@ class Panel : public QWidget {
   /// The charts and tables on the page, for exports and reports.
   [[nodiscard]] virtual std::vector<ChartView*> charts() const { return {}; }
   [[nodiscard]] virtual std::vector<TableView*> tables() const { return {}; }
-  /// Ends what runs on the page.
+  /// Lets go of what runs on the page.
   virtual void stop() {}
+  /// A person wants it to end: as `stop`, but work that has found something keeps that.
+  virtual void cancel() { stop(); }
 
  protected:
   [[nodiscard]] const std::shared_ptr<const Simulated>& simulated() const { return simulated_; }
@@ -92,22 +95,40 @@ class TimelinePanel : public Panel {
   Job measured_job_;
 };
 
-/// Memory over the step, stacked by kind, and what is live at the peak.
+/// Memory over the step, stacked by kind, and what is live at the peak or at a time that was clicked: by kind, and every item with
+/// its layer and micro-batch.
 class MemoryPanel : public Panel {
   Q_OBJECT
  public:
   explicit MemoryPanel(QWidget* parent = nullptr);
   void present(const std::shared_ptr<const Simulated>& simulated) override;
   [[nodiscard]] std::vector<ChartView*> charts() const override { return {chart_}; }
-  [[nodiscard]] std::vector<TableView*> tables() const override { return {live_, at_}; }
+  [[nodiscard]] std::vector<TableView*> tables() const override { return {kinds_, items_}; }
   [[nodiscard]] QComboBox* classes() const { return classes_; }
+  [[nodiscard]] QPushButton* peakButton() const { return peak_; }
+  [[nodiscard]] TableView* itemsTable() const { return items_; }
+  [[nodiscard]] TableView* kindsTable() const { return kinds_; }
+  /// Items are listed on a thread of their own, once the page is seen.
+  [[nodiscard]] bool listing() const { return job_.running(); }
+  void stop() override { job_.cancel(); }
+
+ protected:
+  void showEvent(QShowEvent* event) override;
 
  private:
   void choose(int index);
+  void showAt(int point);      // of curve_; -1: the fullest
+  void listItems();
   QComboBox* classes_;
+  QPushButton* peak_;
   ChartView* chart_;
-  TableView *live_, *at_;
+  TableView *kinds_, *items_;
   QLabel* note_;
+  std::vector<scenario::MemoryAt> curve_;
+  int point_ = -1;
+  std::optional<std::uint32_t> rank_;              // simulated rank that is shown
+  std::shared_ptr<const lower::MemoryLog> log_;    // of that rank; nothing until it is there
+  Job job_;
 };
 
 }  // namespace sgsim::gui

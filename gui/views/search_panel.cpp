@@ -3,35 +3,69 @@
 #include "gui/models/cells.h"
 #include "gui/views/page_layout.h"
 #include "gui/views/work_panels.h"
+#include "planner/search/objective.h"
 #include "sim/scenario/text_table.h"
 
 namespace sgsim::gui {
 
+namespace {
+
+/// A number with its unit that may be left out.
+QDoubleSpinBox* optionalNumber(const QString& name, const QString& none, const QString& suffix, double least, double step, int decimals, QWidget* parent) {
+  auto* box = new QDoubleSpinBox(parent);
+  box->setRange(least, 1e9);
+  box->setDecimals(decimals);
+  box->setSingleStep(step);
+  box->setValue(least);
+  box->setSpecialValueText(none);
+  box->setSuffix(suffix);
+  box->setAccessibleName(name);
+  box->setToolTip(name);
+  box->setMinimumWidth(box->fontMetrics().horizontalAdvance(QStringLiteral("000000") + suffix) + 40);
+  box->setMaximumWidth(box->minimumWidth());
+  return box;
+}
+
+}  // namespace
+
 SearchPanel::SearchPanel(ScenarioDocument& document, scenario::InputCache& cache, QWidget* parent)
-    : WorkPanel(document, cache, tr("The plan search"), parent), objective_(new QComboBox(this)), axis_(new QComboBox(this)), nodes_(new QLineEdit(this)), price_(new QDoubleSpinBox(this)), scatter_(new ChartView(tr("Plans: time against memory"), this)),
+    : WorkPanel(document, cache, tr("The plan search"), parent), objective_(new QComboBox(this)), axis_(new QComboBox(this)), nodes_(new QLineEdit(this)),
+      price_(optionalNumber(tr("Price of one GPU and hour, in any currency"), tr("no price"), tr(" a GPU hour"), 0.0, 0.1, 2, this)),
+      budget_(optionalNumber(tr("Stop searching after so many seconds, with what was found"), tr("no limit"), tr(" s"), 0.0, 10.0, 0, this)),
+      failures_(new QWidget(this)), open_(new QPushButton(tr("&Open plan"), this)), scatter_(new ChartView(tr("Plans: time against memory or cost"), this)),
       plans_(new TableView(tr("Plans"), true, this)), fell_out_(new TableView(tr("Why plans fell out"), true, this)) {
-  objective_->addItems({QStringLiteral("time"), QStringLiteral("cost"), QStringLiteral("memory")});
+  mtbf_ = optionalNumber(tr("Mean time between failures of one GPU"), tr("not stated"), tr(" h"), 0.0, 1000.0, 0, failures_);
+  checkpoint_ = optionalNumber(tr("Standstill for one checkpoint"), tr("not stated"), tr(" s"), -1.0, 5.0, 0, failures_);
+  restart_ = optionalNumber(tr("From a failure to training again"), tr("not stated"), tr(" s"), -1.0, 30.0, 0, failures_);
+  for (const char* word : {"time", "cost", "goodput", "memory"}) objective_->addItem(QLatin1String(word));
   objective_->setAccessibleName(tr("What to minimise"));
+  objective_->setToolTip(tr("time: of a sample; cost: of a sample; goodput: time with failures counted; memory: of the fullest GPU"));
   axis_->addItems({tr("memory headroom"), tr("cost of a sample")});
   axis_->setAccessibleName(tr("Time against"));
   nodes_->setPlaceholderText(tr("as in the scenario"));
   nodes_->setAccessibleName(tr("Numbers of nodes to try"));
   nodes_->setToolTip(tr("Numbers of nodes to try, for example 1, 2, 4"));
-  nodes_->setMaximumWidth(fontMetrics().averageCharWidth() * 24);
+  nodes_->setFixedWidth(fontMetrics().averageCharWidth() * 24);
   nodes_->setValidator(new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]+( *, *[0-9]+)*")), nodes_));
-  price_->setRange(0.0, 1e6);
-  price_->setDecimals(2);
-  price_->setSpecialValueText(tr("no price"));
-  price_->setSuffix(tr(" a GPU and hour"));
-  price_->setAccessibleName(tr("Price of one GPU and hour, in any currency"));
-  bar_ = new JobBar(job_, tr("&Search plans"), this);
+  bar_ = new JobBar(job_, tr("Se&arch plans"), JobBar::OnCancel::keep, this);
+  QHBoxLayout* failures = controlBar({caption(tr("a GPU fails every"), mtbf_), mtbf_, caption(tr("checkpoint"), checkpoint_), checkpoint_, caption(tr("restart"), restart_), restart_});
+  failures->setContentsMargins(8, 0, 8, 2);
+  failures->addStretch(1);
+  failures_->setLayout(failures);
+  auto* failures_row = new QHBoxLayout;
+  failures_row->addWidget(failures_);
   QSplitter* below = splitter(Qt::Horizontal, {{plans_, 3}, {fell_out_, 2}});
-  QHBoxLayout* choices = controlBar({caption(tr("Minimise"), objective_), objective_, price_, nullptr, caption(tr("Nodes"), nodes_), nodes_, nullptr, caption(tr("Show time against"), axis_), axis_});
+  QHBoxLayout* choices = controlBar({caption(tr("Minimise"), objective_), objective_, caption(tr("Price"), price_), price_, caption(tr("Nodes"), nodes_), nodes_, caption(tr("Time limit"), budget_), budget_});
   choices->addStretch(1);
-  fillPage(this, bars({choices, controlBar({bar_})}), splitter(Qt::Vertical, {{scatter_, 1}, {below, 1}}));
+  QHBoxLayout* second = controlBar({bar_, open_, caption(tr("Show time against"), axis_), axis_});
+  fillPage(this, bars({choices, failures_row, second}), splitter(Qt::Vertical, {{scatter_, 1}, {below, 1}}));
   connect(bar_->startButton(), &QPushButton::clicked, this, &SearchPanel::run);
+  connect(objective_, &QComboBox::currentIndexChanged, this, &SearchPanel::choose);
   connect(axis_, &QComboBox::currentIndexChanged, this, &SearchPanel::draw);
+  connect(price_, &QDoubleSpinBox::valueChanged, this, &SearchPanel::draw);
+  connect(open_, &QPushButton::clicked, this, [this] { open(plans_->currentRow()); });
   connect(plans_, &TableView::rowOpened, this, &SearchPanel::open);
+  connect(plans_, &TableView::rowSelected, this, [this](int row) { open_->setEnabled(row >= 0); });
   connect(plans_, &TableView::rowSelected, this, [this](int row) {
     if (row < 0 || static_cast<std::size_t>(row) >= found_.plans.size()) return;
     Chart chart = scatter_->chart();
@@ -51,7 +85,13 @@ SearchPanel::SearchPanel(ScenarioDocument& document, scenario::InputCache& cache
   };
   connect(scatter_, &ChartView::pointSelected, this, [this, row_of](int s, int p) { plans_->selectRow(row_of(s, p)); });
   connect(scatter_, &ChartView::pointOpened, this, [this, row_of](int s, int p) { open(row_of(s, p)); });
+  choose();
   draw();
+}
+
+void SearchPanel::choose() {
+  failures_->setVisible(objective_->currentText() == QLatin1String("goodput"));
+  if (objective_->currentText() == QLatin1String("cost")) axis_->setCurrentIndex(1);
 }
 
 void SearchPanel::run() {
@@ -59,15 +99,24 @@ void SearchPanel::run() {
   for (const QString& n : nodes_->text().split(QLatin1Char(','), Qt::SkipEmptyParts)) {
     if (const int count = n.trimmed().toInt(); count > 0) nodes.push_back(count);
   }
-  const SearchRequest request{.text = document_.text(), .name = document_.name().toStdString(), .folder = document_.folder().toStdString(), .objective = objective_->currentText().toStdString(), .price = price_->value(), .budget = 0.0, .nodes = std::move(nodes)};
+  const SearchRequest request{.text = document_.text(), .name = document_.name().toStdString(), .folder = document_.folder().toStdString(), .objective = objective_->currentText().toStdString(), .price = price_->value(),
+                              .mtbf = mtbf_->value() * 3600.0, .checkpoint = checkpoint_->value(), .restart = restart_->value(), .budget = budget_->value(), .nodes = std::move(nodes)};
   scenario::InputCache& cache = cache_;
   job_.start<FoundPlans>([request, &cache](JobControl& control) { return searchPlans(request, cache, control); }, [this](FoundPlans plans) { showPlans(std::move(plans)); });
 }
 
 void SearchPanel::showPlans(FoundPlans plans) {
+  const auto count = [](std::uint64_t n) { return qstr(scenario::grouped(static_cast<std::int64_t>(n))); };
+  if (!plans.complete && plans.plans.empty()) return bar_->say(tr("stopped before any plan was found; the table is as it was"));
   found_ = std::move(plans);
-  bar_->say(tr("%1 plans considered, %2 legal, %3 simulated%4").arg(qstr(scenario::grouped(static_cast<std::int64_t>(found_.considered))), qstr(scenario::grouped(static_cast<std::int64_t>(found_.legal)))).arg(found_.simulated).arg(found_.complete ? QString() : tr("; not finished")));
+  bar_->say(tr("%1%2 of %3 plans are legal, %4 simulated, %5").arg(found_.complete ? QString() : tr("stopped early: "), count(found_.legal), count(found_.considered), count(found_.simulated), timeText(found_.seconds)));
   draw();
+}
+
+std::optional<double> SearchPanel::costOf(const FoundPlan& plan) const {
+  search::Economics economics;
+  if (price_->value() > 0.0) economics.price = price_->value();
+  return search::cost_per_sample(economics, plan.gpus, Seconds(plan.step_time), static_cast<std::int64_t>(plan.batch));
 }
 
 void SearchPanel::open(int row) {
@@ -77,29 +126,38 @@ void SearchPanel::open(int row) {
 }
 
 void SearchPanel::draw() {
-  const bool cost = axis_->currentIndex() == 1;
-  Chart chart{.kind = ChartKind::scatter, .title = found_.plans.empty() ? QString() : tr("Plans that fit: click selects, double click opens"), .xTitle = cost ? tr("cost of a sample") : tr("memory headroom"), .yTitle = tr("step time"),
-              .empty = tr("Search plans tries every legal plan of this model, cluster and global batch; the best are simulated."), .series = {}, .categories = {}, .xText = cost ? numberText : bytesText, .yText = timeText};
-  if (!cost) chart.unitX = 1073741824.0;
-  ChartSeries front{.name = tr("Pareto front"), .color = 5, .points = {}, .tips = {}, .marker = 3};
-  ChartSeries others{.name = tr("other simulated plans"), .color = 0, .points = {}, .tips = {}, .marker = 0};
-  Table table = tableOf(found_.plans.empty() ? tr("No plans yet") : tr("Plans (Return opens one)"), {tr("plan"), tr("GPUs"), tr("step time"), tr("memory"), tr("headroom"), tr("cost"), tr("figures"), tr("front")}, QStringLiteral("lrrrrrll"));
+  const bool by_cost = axis_->currentIndex() == 1, nothing = found_.plans.empty(), no_price = by_cost && !nothing && price_->value() <= 0.0;
+  const QString partial = found_.complete ? QString() : tr(" \u2014 PARTIAL: the search was stopped");
+  Chart chart{.kind = ChartKind::scatter, .title = nothing || no_price ? QString() : tr("Plans that fit: click selects, double click opens%1").arg(partial), .xTitle = by_cost ? tr("cost of a sample, in the currency of the price") : tr("memory headroom on the fullest GPU"), .yTitle = tr("step time"),
+              .empty = no_price ? tr("State a price of one GPU and hour to see what a sample costs.") : tr("Search plans tries every legal plan of this model, cluster and global batch; the best are simulated."),
+              .series = {}, .categories = {}, .xText = by_cost ? numberText : bytesText, .yText = timeText};
+  if (!by_cost) chart.unitX = 1073741824.0;
+  ChartSeries series[3] = {{.name = tr("Pareto front"), .color = 5, .points = {}, .tips = {}, .marker = 3}, {.name = tr("other simulated plans"), .color = 0, .points = {}, .tips = {}, .marker = 0},
+                           {.name = tr("estimated only"), .color = 6, .points = {}, .tips = {}, .marker = 4}};
+  Table table = tableOf(nothing ? tr("No plans yet") : tr("Plans (Return opens one)%1").arg(partial),
+                        {tr("plan"), tr("GPUs"), tr("step time"), tr("samples/s"), tr("memory"), tr("headroom"), tr("cost of a sample"), tr("useful time"), tr("figures"), tr("front")}, QStringLiteral("lrrrrrrrll"));
   for (const FoundPlan& p : found_.plans) {
-    ChartSeries& s = p.on_front ? front : others;
+    ChartSeries& s = series[p.on_front ? 0 : p.simulated ? 1 : 2];
     const QString words = qstr(p.plan);
-    s.points.emplace_back(cost ? p.cost : p.headroom, p.step_time);
-    s.tips.push_back(tr("%1\n%2 a step, %3 free%4").arg(words, timeText(p.step_time), bytesText(p.headroom), p.simulated ? QString() : tr(" (estimated)")));
-    table.rows.push_back({{words}, countCell(p.gpus), timeCell(p.step_time), bytesCell(p.memory), bytesCell(p.headroom), cellOr(p.cost > 0 ? std::optional(p.cost) : std::nullopt, numberText), {p.simulated ? tr("simulated") : tr("estimated")}, {p.on_front ? tr("yes") : QString()}});
+    const std::optional<double> cost = costOf(p);
+    if (!by_cost || cost) {
+      s.points.emplace_back(by_cost ? *cost : p.headroom, p.step_time);
+      s.tips.push_back(tr("%1\n%2 a step, %3 free%4%5").arg(words, timeText(p.step_time), bytesText(p.headroom), cost ? tr(", %1 a sample").arg(numberText(*cost)) : QString(), p.simulated ? QString() : tr(" (estimated)")));
+    }
+    table.rows.push_back({longCell(words), countCell(p.gpus), timeCell(p.step_time), numberCell(p.batch / p.step_time), bytesCell(p.memory), bytesCell(p.headroom), cellOr(cost, numberText),
+                          cellOr(p.useful >= 0.0 ? std::optional(p.useful) : std::nullopt, percentText), {p.simulated ? tr("simulated") : tr("estimated")}, {p.on_front ? tr("yes") : QString()}});
   }
-  if (!front.points.empty()) chart.series.push_back(std::move(front));
-  if (!others.points.empty()) chart.series.push_back(std::move(others));
-  Table out = tableOf(tr("Why plans fell out"), {tr("rule"), tr("plans"), tr("example")}, QStringLiteral("lrl"));
+  for (ChartSeries& s : series) {
+    if (!s.points.empty()) chart.series.push_back(std::move(s));
+  }
+  Table out = tableOf(tr("Why plans fell out%1").arg(found_.fell_out.empty() ? QString() : partial), {tr("rule"), tr("plans"), tr("example")}, QStringLiteral("lrl"));
   for (const auto& r : found_.fell_out) {
     out.rows.push_back({{qstr(r.rule)}, countCell(static_cast<std::int64_t>(r.plans)), longCell(qstr(r.example))});
   }
   scatter_->setChart(std::move(chart));
   plans_->setTable(std::move(table));
   fell_out_->setTable(std::move(out));
+  open_->setEnabled(plans_->currentRow() >= 0);
 }
 
 }  // namespace sgsim::gui

@@ -70,7 +70,7 @@ SweepPanel::SweepPanel(ScenarioDocument& document, scenario::InputCache& cache, 
   figure_->setAccessibleName(tr("Figure"));
   grid->addWidget(new QLabel(tr("Figure"), this), 0, 3);
   grid->addWidget(figure_, 0, 4);
-  bar_ = new JobBar(job_, tr("&Run sweep"), this);
+  bar_ = new JobBar(job_, tr("&Run sweep"), JobBar::OnCancel::keep, this);
   grid->addWidget(bar_, 1, 3, 1, 3);
   grid->setColumnStretch(2, 2);
   grid->setColumnStretch(5, 3);
@@ -122,7 +122,7 @@ void SweepPanel::start(std::vector<Axis> axes, std::vector<scenario::Setting> al
         for (const Axis& a : axes) count *= a.values.size();
         if (count > 10'000) throw InputError({.file = "sweep", .where = "", .found = std::to_string(count) + " points", .expected = "at most 10000 here", .hint = "`sgsim sweep` takes more"});
         std::vector<Point> points;
-        for (std::size_t i = 0; i < count && !control.cancelled(); ++i) {
+        for (std::size_t i = 0; i < count && !control.stopping(); ++i) {
           control.progress(static_cast<double>(i), static_cast<double>(count), "point " + std::to_string(i + 1) + " of " + std::to_string(count));
           Point point;
           point.settings = always;
@@ -154,7 +154,9 @@ void SweepPanel::start(std::vector<Axis> axes, std::vector<scenario::Setting> al
       },
       [this](std::vector<Point> points) {
         points_ = std::move(points);
-        bar_->say(tr("%1 points").arg(points_.size()));
+        std::size_t wanted = 1;
+        for (const Axis& a : axes_) wanted *= a.values.size();
+        bar_->say(points_.size() < wanted ? tr("stopped after %1 of %2 points").arg(points_.size()).arg(wanted) : tr("%1 points").arg(points_.size()));
         draw();
       });
 }

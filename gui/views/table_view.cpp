@@ -5,6 +5,7 @@
 #include <QClipboard>
 #include <QHeaderView>
 #include <QVBoxLayout>
+#include <tuple>
 
 namespace sgsim::gui {
 
@@ -26,6 +27,7 @@ TableView::TableView(const QString& accessible_name, bool filter, QWidget* paren
   view_->verticalHeader()->hide();
   view_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
   view_->setTabKeyNavigation(false);
+  view_->setCornerButtonEnabled(false);
   view_->setFrameShape(QFrame::NoFrame);
   view_->setAccessibleName(accessible_name);
   QFont bold = font();
@@ -51,6 +53,13 @@ TableView::TableView(const QString& accessible_name, bool filter, QWidget* paren
   view_->addAction(copy);
   view_->setContextMenuPolicy(Qt::ActionsContextMenu);
   connect(copy, &QAction::triggered, this, [this] { QApplication::clipboard()->setText(selectionText()); });
+  for (const auto& [words, key, order] : {std::tuple(tr("Sort by this column, smallest first"), Qt::Key_Up, Qt::AscendingOrder), std::tuple(tr("Sort by this column, largest first"), Qt::Key_Down, Qt::DescendingOrder)}) {
+    auto* sort = new QAction(words, this);
+    sort->setShortcut(QKeySequence(Qt::ALT | key));
+    sort->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    view_->addAction(sort);
+    connect(sort, &QAction::triggered, this, [this, order = order] { view_->sortByColumn(std::max(0, view_->currentIndex().column()), order); });
+  }
   connect(view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] { Q_EMIT rowSelected(currentRow()); });
   connect(view_, &QTableView::activated, this, [this] { Q_EMIT rowOpened(currentRow()); });
 }
@@ -96,7 +105,7 @@ QString TableView::selectionText() const {
 
 void TableView::fitRows(int most) {
   const int rows = std::min(most, std::max(1, model_->rowCount()));
-  const int height = view_->horizontalHeader()->sizeHint().height() + rows * view_->verticalHeader()->defaultSectionSize() + 6;
+  const int height = view_->horizontalHeader()->sizeHint().height() + rows * view_->verticalHeader()->defaultSectionSize() + 2 * view_->frameWidth();
   view_->setFixedHeight(height);
   view_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   view_->setVerticalScrollBarPolicy(model_->rowCount() <= most ? Qt::ScrollBarAlwaysOff : Qt::ScrollBarAsNeeded);

@@ -67,7 +67,7 @@ void TimelineView::layoutRows() {
   places_ = data_ ? place_rows(*data_, collapsed_, scale) : std::vector<RowPlace>{};
   // Few rows use the space that there is.
   const double used = places_.empty() ? 0.0 : places_.back().y + places_.back().height + 8.0;
-  if (used > 0.0 && used < geometry_.height) places_ = place_rows(*data_, collapsed_, scale * std::min(2.0, geometry_.height / used));
+  if (used > 0.0 && used < geometry_.height) places_ = place_rows(*data_, collapsed_, scale * std::min(3.0, geometry_.height / used));
   painted_.reset();
   headings_.clear();
   for (std::size_t i = 0; i < places_.size(); ++i) {

@@ -5,15 +5,16 @@
 #include "gui/views/topology_view.h"
 
 namespace sgsim::gui {
-namespace {
+QColor TopologyView::linkColor(double share, const Theme& theme) const { return theme.heat(data_.simulated ? share / link_scale_ : 0.0); }
 
-/// Twice the width at full use, so that use reads without colour too.
-QPen wire(const Theme& theme, bool simulated, double share) { return {simulated && share > 0.0 ? theme.heat(0.25 + 0.75 * share) : theme.muted, 1.0 + (simulated ? 2.0 * share : 0.0)}; }
+/// Three times the width at the hottest, so that use reads without colour too.
+QPen TopologyView::wire(const Theme& theme, double share) const {
+  if (!data_.simulated || share <= 0.0) return {theme.muted, 1.0};
+  const double hot = std::min(1.0, share / link_scale_);
+  return {theme.heat(0.25 + 0.75 * hot), 1.5 + 3.0 * hot};
+}
 
-}  // namespace
-
-void TopologyView::paintBox(QPainter& painter, const QRectF& r, double share, bool faulty, const QString& text, const Theme& theme) const {
-  const QColor fill = theme.heat(data_.simulated ? share : 0.0);
+void TopologyView::paintBox(QPainter& painter, const QRectF& r, const QColor& fill, bool faulty, const QString& text, const Theme& theme) const {
   painter.setBrush(fill);
   painter.setPen(r.width() > 5 ? QPen(theme.muted, 0.6) : QPen(Qt::NoPen));
   painter.drawRect(r);
@@ -53,21 +54,21 @@ void TopologyView::paintLinks(QPainter& painter, int index, const Theme& theme) 
     const GpuUse& gpu = data_.gpus[static_cast<std::size_t>(index * node.gpus + g)];
     if (!nvlink.isNull()) {
       const bool above = r.center().y() < nvlink.center().y();
-      painter.setPen(gpu.nvlink_speed < 1.0 ? QPen(theme.error, 2, Qt::DashLine) : wire(theme, data_.simulated, gpu.nvlink));
+      painter.setPen(gpu.nvlink_speed < 1.0 ? QPen(theme.error, 2, Qt::DashLine) : wire(theme, gpu.nvlink.share));
       const double x = r.center().x() - r.width() * 0.15;
       painter.drawLine(QPointF(x, above ? r.bottom() : r.top()), QPointF(x, above ? nvlink.top() : nvlink.bottom()));
     }
     if (!pcie.isNull()) {
       // Rows further up pass the ones below at their side.
       const double x = r.right() + 3.0 - 4.0 * static_cast<double>(g / rowsOf(index).per_row);
-      painter.setPen(wire(theme, data_.simulated, gpu.network));
+      painter.setPen(wire(theme, gpu.pcie.share));
       painter.drawLine(QPointF(std::min(x, r.right()), r.bottom() - 4), QPointF(x, r.bottom() - 4));
       painter.drawLine(QPointF(x, r.bottom() - 4), QPointF(x, pcie.top()));
     }
   }
   for (int n = 0; n < node.nics && !pcie.isNull(); ++n) {
     const QRectF r = rectOf({true, index, n});
-    painter.setPen(wire(theme, data_.simulated, data_.nics[static_cast<std::size_t>(index * node.nics + n)].network));
+    painter.setPen(wire(theme, data_.nics[static_cast<std::size_t>(index * node.nics + n)].share()));
     painter.drawLine(QPointF(r.center().x(), pcie.bottom()), QPointF(r.center().x(), r.top()));
   }
   if (!nvlink.isNull()) paintBar(painter, nvlink, node.intra == cluster::IntraNode::nvswitch ? tr("NVLink switch: %1 a GPU").arg(rateText(node.nvlink.bandwidth.value())) : tr("NVLink: %1 a GPU").arg(rateText(node.nvlink.bandwidth.value())), theme);
@@ -88,14 +89,43 @@ void TopologyView::paintNode(QPainter& painter, int index, const Theme& theme) {
   for (int g = 0; g < data_.cluster.node.gpus; ++g) {
     const GpuUse& gpu = data_.gpus[static_cast<std::size_t>(index * data_.cluster.node.gpus + g)];
     const double share = gpu.share(usage_);
-    paintBox(painter, rectOf({false, index, g}), share, gpu.speed < 1.0 || gpu.nvlink_speed < 1.0, tr("GPU %1").arg(g) + (data_.simulated ? QLatin1Char('\n') + percentText(share) : QString()), theme);
+    const QColor fill = usage_ == Usage::compute ? theme.heat(data_.simulated ? share : 0.0) : linkColor(share, theme);
+    paintBox(painter, rectOf({false, index, g}), fill, gpu.speed < 1.0 || gpu.nvlink_speed < 1.0, tr("GPU %1").arg(g) + (data_.simulated ? QLatin1Char('\n') + percentText(share) : QString()), theme);
   }
   const bool wide = detailed(index);
   for (int n = 0; n < data_.cluster.node.nics; ++n) {
-    const NicUse& nic = data_.nics[static_cast<std::size_t>(index * data_.cluster.node.nics + n)];
-    const QString use = data_.simulated && data_.cluster.nodes > 1 ? QLatin1Char('\n') + percentText(nic.network) : QString();
-    paintBox(painter, rectOf({true, index, n}), nic.network, nic.speed < 1.0, wide ? tr("port %1").arg(n) + use : QString(), theme);
+    const PortUse& nic = data_.nics[static_cast<std::size_t>(index * data_.cluster.node.nics + n)];
+    const QString use = data_.simulated && data_.cluster.nodes > 1 ? QLatin1Char('\n') + percentText(nic.share()) : QString();
+    paintBox(painter, rectOf({true, index, n}), linkColor(nic.share(), theme), nic.speed < 1.0, wide ? tr("port %1").arg(n) + use : QString(), theme);
   }
+}
+
+/// What the two scales mean: of GPUs and of links.
+void TopologyView::paintLegend(QPainter& painter, const Theme& theme, int width) const {
+  const double line = fontMetrics().height(), base = 8 + fontMetrics().ascent();
+  double x = 14;
+  const auto text = [&](const QString& words, const QColor& color) {
+    const double advance = fontMetrics().horizontalAdvance(words);
+    if (x + advance > width - 8) return false;
+    painter.setPen(color);
+    painter.drawText(QPointF(x, base), words);
+    x += advance + 6;
+    return true;
+  };
+  const auto ramp = [&](const QString& words, double most) {
+    if (!text(words, theme.text) || !text(QStringLiteral("0"), theme.muted)) return;
+    for (int i = 0; i < 40; ++i) painter.fillRect(QRectF(x + i * 2, 9, 2, line - 2), theme.heat(i / 39.0));
+    x += 86;
+    text(QStringLiteral("%1 %").arg(most * 100.0, 0, 'g', 3), theme.muted);
+    x += 18;
+  };
+  if (!data_.simulated) {
+    text(tr("not simulated yet"), theme.text);
+  } else {
+    if (usage_ == Usage::compute) ramp(tr("GPUs: share of the step computing"), 1.0);
+    ramp(usage_ == Usage::compute ? tr("links: bytes of what they could carry in the step") : tr("GPUs and links: bytes of what the link could carry in the step"), link_scale_);
+  }
+  text(tr("struck through: slow or failed"), theme.muted);
 }
 
 void TopologyView::paintInto(QPainter& painter, const QSize& size) {
@@ -108,23 +138,7 @@ void TopologyView::paintInto(QPainter& painter, const QSize& size) {
     return;
   }
   const double line = fontMetrics().height();
-  const QString words[] = {tr("share of the step in which a GPU computes"), tr("share of the step in which a GPU transfers inside its node"), tr("share of the step in which a GPU transfers between nodes")};
-  double x = 14;
-  painter.setPen(theme.text);
-  const QString title = data_.simulated ? words[static_cast<int>(usage_)] : tr("not simulated yet");
-  painter.drawText(QPointF(x, 8 + fontMetrics().ascent()), title);
-  x += fontMetrics().horizontalAdvance(title) + 12;
-  if (data_.simulated) {
-    painter.drawText(QPointF(x, 8 + fontMetrics().ascent()), QStringLiteral("0 %"));
-    x += fontMetrics().horizontalAdvance(QStringLiteral("0 % "));
-    for (int i = 0; i < 60; ++i) painter.fillRect(QRectF(x + i * 2, 8, 2, line), theme.heat(i / 59.0));
-    x += 126;
-    painter.drawText(QPointF(x, 8 + fontMetrics().ascent()), QStringLiteral("100 %"));
-    x += fontMetrics().horizontalAdvance(QStringLiteral("100 %  "));
-  }
-  painter.setPen(theme.muted);
-  const QString about = tr("large: GPUs; small, below: network ports; struck through: slow or failed");
-  if (x + fontMetrics().horizontalAdvance(about) < size.width()) painter.drawText(QPointF(x, 8 + fontMetrics().ascent()), about);
+  paintLegend(painter, theme, size.width());
   painter.setRenderHint(QPainter::Antialiasing, nodes_.size() < 300);
   if (!spine_.isNull()) {
     painter.setBrush(theme.surface);
@@ -139,10 +153,17 @@ void TopologyView::paintInto(QPainter& painter, const QSize& size) {
     painter.setBrush(Qt::NoBrush);
     painter.setPen(theme.grid);
     painter.drawRoundedRect(frame, 4, 4);
-    painter.setPen(theme.muted);
+    const double share = data_.leaves[g].share();
+    painter.setPen(wire(theme, share));
     if (!spine_.isNull()) painter.drawLine(QPointF(frame.left() + 2.5, spine_.bottom()), QPointF(frame.left() + 2.5, std::max(spine_.bottom(), frame.top() + line)));  // beside the nodes
-    const QString text = data_.leaves_per_group > 1 ? tr("leaf group %1: %2 rail switches").arg(g).arg(data_.leaves_per_group) : tr("leaf switch %1").arg(g);
-    painter.drawText(QRectF(frame.left() + 8, frame.top() + 3, frame.width() - 16, line), Qt::AlignLeft, fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(frame.width()) - 16));
+    const QRectF bar = leafBar(g);
+    const bool used = data_.simulated && !spine_.isNull();
+    const QColor fill = used ? linkColor(share, theme) : theme.background;
+    painter.fillRect(bar, fill);
+    painter.setPen(used ? readableOn(fill) : theme.muted);
+    QString text = data_.leaves_per_group > 1 ? tr("leaf group %1: %2 rail switches").arg(g).arg(data_.leaves_per_group) : tr("leaf switch %1").arg(g);
+    if (used) text += tr(", up-links %1").arg(percentText(share));
+    painter.drawText(bar.adjusted(4, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter, fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(bar.width()) - 8));
   }
   for (int n = 0; n < static_cast<int>(nodes_.size()); ++n) paintNode(painter, n, theme);
   if (selected_) {

@@ -12,8 +12,8 @@ namespace sgsim::gui {
 TopologyPanel::TopologyPanel(ScenarioDocument& document, QWidget* parent)
     : Panel(parent), document_(document), view_(new TopologyView(this)), usage_(new QComboBox(this)), kind_(new QComboBox(this)), factor_(new QDoubleSpinBox(this)), mark_(new QPushButton(tr("&Mark slow"), this)),
       clear_(new QPushButton(tr("&Remove fault"), this)), faults_(new TableView(tr("Faults"), false, this)), about_(new QLabel(this)) {
-  usage_->addItems({tr("computation"), tr("inside the node"), tr("between nodes")});
-  usage_->setAccessibleName(tr("Colour by"));
+  usage_->addItems({tr("computation"), tr("bytes inside the node"), tr("bytes between nodes")});
+  usage_->setAccessibleName(tr("Colour GPUs by"));
   kind_->setAccessibleName(tr("What is slow"));
   for (const auto& [name, value] : scenario::words::kFault) kind_->addItem(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())));
   factor_->setRange(0.01, 1.0);
@@ -25,9 +25,9 @@ TopologyPanel::TopologyPanel(ScenarioDocument& document, QWidget* parent)
   factor_->setSuffix(tr(" of its speed"));
   about_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   about_->setWordWrap(true);
-  about_->setMinimumHeight(fontMetrics().height() * 6);
+  about_->setMinimumHeight(fontMetrics().height() * 9);
   about_->setAlignment(Qt::AlignTop);
-  QHBoxLayout* bar = controlBar({caption(tr("Colour by"), usage_), usage_, nullptr, kind_, factor_, mark_, clear_});
+  QHBoxLayout* bar = controlBar({caption(tr("Colour GPUs by"), usage_), usage_, nullptr, kind_, factor_, mark_, clear_});
   bar->addStretch(1);
   auto* side = new QWidget(this);
   auto* side_layout = new QVBoxLayout(side);
@@ -56,7 +56,7 @@ void TopologyPanel::refresh() {
   } else {
     // Use belongs to the cluster that was simulated; another one shows its structure only.
     const bool same = s && s->run && s->scenario.cluster == sound->cluster;
-    view_->setData(topology_of(sound->cluster, same ? s->run.get() : nullptr));
+    view_->setData(topology_of(sound->cluster, same ? s->run.get() : nullptr, same ? &s->traffic : nullptr));
   }
   Table t = tableOf(tr("Faults"), {tr("kind"), tr("node"), tr("index"), tr("speed")}, QStringLiteral("lrrr"));
   for (int i = 0; i < document_.listSize(QStringLiteral("cluster.faults")); ++i) {
@@ -70,10 +70,11 @@ void TopologyPanel::refresh() {
 
 void TopologyPanel::selectionChanged() {
   const auto place = view_->selected();
-  mark_->setEnabled(place.has_value());
+  mark_->setEnabled(place.has_value() && !place->leaf);
   if (place) announce(view_, view_->textOf(*place));
-  about_->setText(place ? view_->textOf(*place) : tr("Click a GPU or a network port to see its numbers or to mark it slow."));
-  if (!place) return;
+  about_->setText(place ? view_->textOf(*place) : tr("Click a GPU, a network port or a leaf switch to see its numbers; GPUs, their NVLink and ports can be marked slow.%1")
+                                                     .arg(view_->data().busiest().isEmpty() ? QString() : tr("\n\nBusiest link: %1 of what it could carry").arg(view_->data().busiest())));
+  if (!place || place->leaf) return;
   const QString now = kind_->currentText();
   const bool nic_kind = now.endsWith(QLatin1String("nic"));
   if (place->nic != nic_kind) kind_->setCurrentText(place->nic ? QStringLiteral("slow_nic") : QStringLiteral("slow_gpu"));
@@ -81,7 +82,7 @@ void TopologyPanel::selectionChanged() {
 
 void TopologyPanel::mark() {
   const auto place = view_->selected();
-  if (!place) return;
+  if (!place || place->leaf) return;
   nlohmann::ordered_json fault = {{"kind", kind_->currentText().toStdString()}, {"node", place->node}, {"index", place->index}};
   if (kind_->currentText() != QLatin1String("failed_nic")) fault["factor"] = std::round(factor_->value() * 100.0) / 100.0;
   document_.setAll({{QStringLiteral("cluster.faults[%1]").arg(document_.listSize(QStringLiteral("cluster.faults"))), fault.dump()}}, tr("mark %1").arg(kind_->currentText()));

@@ -5,19 +5,43 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <QToolTip>
+#include <algorithm>
 #include <cmath>
+
+#include "gui/models/cells.h"
 
 namespace sgsim::gui {
 
 TopologyView::TopologyView(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::StrongFocus);
   setAccessibleName(tr("Topology"));
-  setAccessibleDescription(tr("Nodes, GPUs and network ports, coloured by use. Arrow keys go from GPU to GPU, N switches between GPUs and ports."));
+  setAccessibleDescription(tr("Nodes, GPUs and network ports, coloured by use. Arrow keys go from GPU to GPU, N switches between GPUs, ports and leaf switches."));
 }
+
+namespace {
+
+/// A round share at or above every link's.
+double scaleOf(const TopologyData& data) {
+  double most = 0.0;
+  for (const GpuUse& gpu : data.gpus) most = std::max({most, gpu.nvlink.share, gpu.pcie.share});
+  for (const std::vector<PortUse>* ports : {&data.nics, &data.leaves}) {
+    for (const PortUse& port : *ports) most = std::max(most, port.share());
+  }
+  for (const double scale : {0.01, 0.02, 0.05, 0.1, 0.2, 0.5}) {
+    if (most <= scale) return scale;
+  }
+  return 1.0;
+}
+
+}  // namespace
 
 void TopologyView::setData(TopologyData data) {
   data_ = std::move(data);
-  const auto known = [this](const TopologyPlace& p) { return !data_.gpus.empty() && p.node < data_.cluster.nodes && p.index < (p.nic ? data_.cluster.node.nics : data_.cluster.node.gpus); };
+  const auto known = [this](const TopologyPlace& p) {
+    if (p.leaf) return p.node < static_cast<int>(data_.leaves.size());
+    return !data_.gpus.empty() && p.node < data_.cluster.nodes && p.index < (p.nic ? data_.cluster.node.nics : data_.cluster.node.gpus);
+  };
+  link_scale_ = scaleOf(data_);
   if (selected_ && !known(*selected_)) selected_.reset();
   layoutNodes(size());
   update();
@@ -34,8 +58,6 @@ void TopologyView::select(std::optional<TopologyPlace> place) {
   update();
   Q_EMIT selectionChanged();
 }
-
-int TopologyView::group(int node) const { return data_.cluster.fabric.nodes_per_leaf > 0 ? node / data_.cluster.fabric.nodes_per_leaf : 0; }
 
 void TopologyView::layoutNodes(const QSize& size) {
   nodes_.clear();
@@ -68,13 +90,14 @@ void TopologyView::layoutNodes(const QSize& size) {
     const int members = fabric ? std::min(data_.cluster.fabric.nodes_per_leaf, count - first) : count;
     const double head = fabric ? line + 8 : 4;
     const QRectF inner = frame.adjusted(5, head, -5, -5);
+    const int room = fabric ? std::min(data_.cluster.fabric.nodes_per_leaf, count) : count;  // nodes are of one size in all groups
     int cols = 1;
     double side = 0.0;
-    for (int c = 1; c <= members; ++c) {
-      const double s = std::min(inner.width() / c, inner.height() / ((members + c - 1) / c) * 1.35);
+    for (int c = 1; c <= room; ++c) {
+      const double s = std::min(inner.width() / c, inner.height() / ((room + c - 1) / c) * 1.35);
       if (s > side) side = s, cols = c;
     }
-    const int lines = (members + cols - 1) / cols;
+    const int lines = (room + cols - 1) / cols;
     const double w = std::min(inner.width() / cols, count < 5 ? 1400.0 : 520.0), h = std::min(inner.height() / lines, count < 5 ? 900.0 : 400.0);
     for (int i = 0; i < members; ++i) {
       const double gap = std::min(4.0, w * 0.04);
@@ -127,7 +150,14 @@ QRectF TopologyView::nvlinkOf(int node) const {
   return QRectF(body.left() + 4, body.top() + rows.height + inset, body.width() - 8, rows.bar - 2 * inset);
 }
 
+QRectF TopologyView::leafBar(std::size_t group) const {
+  if (group >= groups_.size() || data_.cluster.nodes < 2 || data_.leaves_per_group < 1) return {};
+  const QRectF frame = groups_[group];
+  return QRectF(frame.left() + 5, frame.top() + 3, frame.width() - 10, fontMetrics().height() + 2.0);
+}
+
 QRectF TopologyView::rectOf(TopologyPlace place) const {
+  if (place.leaf) return leafBar(static_cast<std::size_t>(std::max(0, place.node)));
   if (place.node < 0 || static_cast<std::size_t>(place.node) >= nodes_.size()) return {};
   if (place.nic) {
     const int nics = data_.cluster.node.nics;
@@ -144,6 +174,9 @@ QRectF TopologyView::rectOf(TopologyPlace place) const {
 }
 
 std::optional<TopologyPlace> TopologyView::hit(const QPointF& at) const {
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (leafBar(g).contains(at)) return TopologyPlace{false, static_cast<int>(g), 0, true};
+  }
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     if (!nodes_[n].contains(at)) continue;
     for (int i = 0; i < data_.cluster.node.gpus; ++i) {
@@ -158,24 +191,72 @@ std::optional<TopologyPlace> TopologyView::hit(const QPointF& at) const {
   return std::nullopt;
 }
 
+namespace {
+
+QString carried(const QString& what, const LinkShare& link) {
+  return QObject::tr("\n%1: %2 a step, %3 of %4").arg(what, bytesText(link.bytes), percentText(link.share), rateText(link.bandwidth));
+}
+
+}  // namespace
+
 QString TopologyView::textOf(TopologyPlace p) const {
   const cluster::Node& node = data_.cluster.node;
+  if (p.leaf) {
+    const PortUse& leaf = data_.leaves[static_cast<std::size_t>(p.node)];
+    QString text = data_.leaves_per_group > 1 ? tr("Leaf group %1: %2 rail switches").arg(p.node).arg(data_.leaves_per_group) : tr("Leaf switch %1").arg(p.node);
+    if (data_.simulated) text += carried(tr("up to the spine"), leaf.up) + carried(tr("down from it"), leaf.down);
+    return text;
+  }
   if (p.nic) {
-    const NicUse& nic = data_.nics[static_cast<std::size_t>(p.node * node.nics + p.index)];
+    const PortUse& nic = data_.nics[static_cast<std::size_t>(p.node * node.nics + p.index)];
     QString text = tr("Port %1 of node %2: %3").arg(p.index).arg(p.node).arg(rateText(node.nic.bandwidth.value()));
     if (nic.speed == 0.0) return text + tr("\nfailed");
     if (nic.speed < 1.0) text += tr("\nslow: %1 of its speed").arg(percentText(nic.speed));
-    if (data_.simulated) text += tr("\ntransfers %1 of the step").arg(percentText(nic.network));
+    if (data_.simulated) text += carried(tr("sends"), nic.up) + carried(tr("receives"), nic.down);
     return text;
   }
   const GpuUse& gpu = data_.gpus[static_cast<std::size_t>(p.node * node.gpus + p.index)];
   QString text = tr("GPU %1 of node %2: %3, %4").arg(p.index).arg(p.node).arg(QString::fromStdString(node.gpu.name), bytesText(node.gpu.memory.value()));
   if (!gpu.what.isEmpty()) text += QLatin1Char('\n') + gpu.what;
-  if (data_.simulated) text += tr("\ncomputes %1 of the step\ninside the node %2, between nodes %3").arg(percentText(gpu.compute), percentText(gpu.nvlink), percentText(gpu.network));
-  text += tr("\nNVLink %1, PCIe %2").arg(rateText(node.nvlink.bandwidth.value()), rateText(node.pcie.bandwidth.value()));
+  if (data_.simulated) {
+    text += tr("\ncomputes %1 of the step").arg(percentText(gpu.compute));
+    if (node.intra != cluster::IntraNode::pcie) text += carried(tr("NVLink"), gpu.nvlink);
+    text += carried(tr("PCIe"), gpu.pcie);
+    text += tr("\ntransfers inside the node %1 of the step, between nodes %2").arg(percentText(gpu.inside_time), percentText(gpu.outside_time));
+  } else {
+    text += tr("\nNVLink %1, PCIe %2").arg(rateText(node.nvlink.bandwidth.value()), rateText(node.pcie.bandwidth.value()));
+  }
   if (gpu.speed < 1.0) text += tr("\nslow: computes at %1").arg(percentText(gpu.speed));
   if (gpu.nvlink_speed < 1.0) text += tr("\nslow NVLink: %1").arg(percentText(gpu.nvlink_speed));
   return text;
+}
+
+QString TopologyView::textAt(const QPointF& at) const {
+  if (const auto place = hit(at)) return textOf(*place);
+  if (spine_.contains(at)) {
+    LinkShare all;
+    for (const PortUse& leaf : data_.leaves) {
+      all.bytes += leaf.up.bytes;
+      all.bandwidth += leaf.up.bandwidth;
+      all.share = std::max(all.share, leaf.up.share);
+    }
+    return tr("Spine of %1 leaf groups\n%2 a step go over it; the busiest up-link is used %3").arg(data_.leaf_groups).arg(bytesText(all.bytes), percentText(all.share));
+  }
+  for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    const int node = static_cast<int>(n);
+    const bool nvlink = nvlinkOf(node).contains(at), pcie = pcieOf(node).contains(at);
+    if (!nvlink && !pcie) continue;
+    double bytes = 0.0, most = 0.0;
+    for (int g = 0; g < data_.cluster.node.gpus; ++g) {
+      const GpuUse& gpu = data_.gpus[n * static_cast<std::size_t>(data_.cluster.node.gpus) + static_cast<std::size_t>(g)];
+      const LinkShare& link = nvlink ? gpu.nvlink : gpu.pcie;
+      bytes += link.bytes;
+      most = std::max(most, link.share);
+    }
+    const QString name = nvlink ? tr("NVLink of node %1").arg(node) : tr("PCIe of node %1").arg(node);
+    return data_.simulated ? tr("%1: its GPUs send %2 a step; the busiest link is used %3").arg(name, bytesText(bytes), percentText(most)) : name;
+  }
+  return {};
 }
 
 void TopologyView::paintEvent(QPaintEvent*) {
@@ -196,8 +277,8 @@ void TopologyView::mousePressEvent(QMouseEvent* event) {
 bool TopologyView::event(QEvent* event) {
   if (event->type() == QEvent::ToolTip) {
     auto* help = static_cast<QHelpEvent*>(event);
-    if (const auto place = hit(help->pos())) {
-      QToolTip::showText(help->globalPos(), textOf(*place), this);
+    if (const QString text = textAt(help->pos()); !text.isEmpty()) {
+      QToolTip::showText(help->globalPos(), text, this);
     } else {
       QToolTip::hideText();
     }
@@ -209,8 +290,8 @@ bool TopologyView::event(QEvent* event) {
 void TopologyView::keyPressEvent(QKeyEvent* event) {
   if (data_.gpus.empty()) return QWidget::keyPressEvent(event);
   TopologyPlace p = selected_.value_or(TopologyPlace{});
-  const int per_node = p.nic ? data_.cluster.node.nics : data_.cluster.node.gpus;
-  const int all = per_node * data_.cluster.nodes;
+  const int per_node = p.leaf ? 1 : p.nic ? data_.cluster.node.nics : data_.cluster.node.gpus;
+  const int all = p.leaf ? static_cast<int>(groups_.size()) : per_node * data_.cluster.nodes;
   if (all < 1) return;
   int at = p.node * per_node + p.index;
   switch (event->key()) {
@@ -218,14 +299,16 @@ void TopologyView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Left: at -= 1; break;
     case Qt::Key_Down: at += per_node; break;
     case Qt::Key_Up: at -= per_node; break;
-    case Qt::Key_N:
-      if (data_.cluster.node.nics > 0) select(TopologyPlace{!p.nic, p.node, 0});
-      return;
+    case Qt::Key_N:  // GPU, port, leaf switch, GPU
+      if (p.leaf) return select(TopologyPlace{});
+      if (!p.nic && data_.cluster.node.nics > 0) return select(TopologyPlace{true, p.node, 0});
+      if (!leafBar(0).isNull()) return select(TopologyPlace{false, std::min(p.node / std::max(1, data_.cluster.fabric.nodes_per_leaf), static_cast<int>(groups_.size()) - 1), 0, true});
+      return select(TopologyPlace{false, p.node, 0});
     case Qt::Key_Escape: select(std::nullopt); return;
     default: QWidget::keyPressEvent(event); return;
   }
   at = std::clamp(at, 0, all - 1);
-  select(TopologyPlace{p.nic, at / per_node, at % per_node});
+  select(TopologyPlace{p.nic, at / per_node, at % per_node, p.leaf});
 }
 
 }  // namespace sgsim::gui

@@ -12,15 +12,16 @@
 
 namespace sgsim::gui {
 
-/// A place of the cluster: a GPU or a network port of a node.
+/// A place of the cluster: a GPU or a network port of a node, or a leaf group (its number in `node`).
 struct TopologyPlace {
   bool nic = false;
   int node = 0, index = 0;
+  bool leaf = false;
   bool operator==(const TopologyPlace&) const = default;
 };
 
-/// Switches over leaf groups over nodes with their GPUs and ports, coloured by use. Hover for numbers, click or arrow keys to
-/// select.
+/// Switches over leaf groups over nodes with their GPUs and ports. Links, ports and up-links have the colour of the bytes that they
+/// carry of what they could in the step. Hover for numbers, click or arrow keys to select.
 class TopologyView : public QWidget {
   Q_OBJECT
  public:
@@ -30,6 +31,10 @@ class TopologyView : public QWidget {
   [[nodiscard]] const TopologyData& data() const { return data_; }
   [[nodiscard]] std::optional<TopologyPlace> selected() const { return selected_; }
   void select(std::optional<TopologyPlace> place);
+  /// The use at which a link is drawn hottest: the most used link's, rounded up.
+  [[nodiscard]] double linkScale() const { return link_scale_; }
+  /// Numbers of what is drawn there, empty where nothing is: GPUs, ports, NVLink and PCIe of a node, leaf switches, the spine.
+  [[nodiscard]] QString textAt(const QPointF& at) const;
   [[nodiscard]] QRectF rectOf(TopologyPlace place) const;
   [[nodiscard]] QString textOf(TopologyPlace place) const;
   void paintInto(QPainter& painter, const QSize& size);
@@ -60,12 +65,16 @@ class TopologyView : public QWidget {
   void paintNode(QPainter& painter, int node, const Theme& theme);
   void paintLinks(QPainter& painter, int node, const Theme& theme) const;
   void paintBar(QPainter& painter, const QRectF& r, const QString& text, const Theme& theme) const;
-  void paintBox(QPainter& painter, const QRectF& r, double share, bool faulty, const QString& text, const Theme& theme) const;
+  void paintBox(QPainter& painter, const QRectF& r, const QColor& fill, bool faulty, const QString& text, const Theme& theme) const;
   [[nodiscard]] std::optional<TopologyPlace> hit(const QPointF& at) const;
-  [[nodiscard]] int group(int node) const;
+  [[nodiscard]] QColor linkColor(double share, const Theme& theme) const;
+  [[nodiscard]] QPen wire(const Theme& theme, double share) const;
+  [[nodiscard]] QRectF leafBar(std::size_t group) const;   // null: no fabric
+  void paintLegend(QPainter& painter, const Theme& theme, int width) const;
 
   TopologyData data_;
   Usage usage_ = Usage::compute;
+  double link_scale_ = 1.0;
   std::vector<QRectF> nodes_, groups_;
   QRectF spine_;
   std::optional<TopologyPlace> selected_;

@@ -19,13 +19,18 @@ namespace sgsim::gui {
 class JobBar : public QWidget {
   Q_OBJECT
  public:
-  JobBar(Job& job, const QString& start, QWidget* parent = nullptr);
+  /// keep: cancelling asks the work to end with what it has found; a second time lets go of it.
+  enum class OnCancel : unsigned char { drop, keep };
+  JobBar(Job& job, const QString& start, OnCancel on_cancel, QWidget* parent = nullptr);
+  void cancel();
   [[nodiscard]] QPushButton* startButton() const { return start_; }
   [[nodiscard]] QPushButton* cancelButton() const { return cancel_; }
   [[nodiscard]] QString said() const { return label_->text(); }
   void say(const QString& text) { label_->setText(text); }
 
  private:
+  Job& job_;
+  OnCancel on_cancel_;
   QPushButton *start_, *cancel_;
   QProgressBar* bar_;
   QLabel* label_;
@@ -96,6 +101,7 @@ class SweepPanel : public WorkPanel {
   [[nodiscard]] QLineEdit* values(int axis) const { return values_[axis]; }
   [[nodiscard]] QComboBox* figure() const { return figure_; }
   [[nodiscard]] JobBar* bar() const { return bar_; }
+  void cancel() override { bar_->cancel(); }
 
  private:
   struct Point {
@@ -130,16 +136,28 @@ class SearchPanel : public WorkPanel {
   [[nodiscard]] std::vector<TableView*> tables() const override { return {plans_, fell_out_}; }
   [[nodiscard]] JobBar* bar() const { return bar_; }
   [[nodiscard]] TableView* plansTable() const { return plans_; }
+  [[nodiscard]] TableView* fellOutTable() const { return fell_out_; }
   [[nodiscard]] QLineEdit* nodes() const { return nodes_; }
+  [[nodiscard]] QComboBox* objective() const { return objective_; }
+  [[nodiscard]] QComboBox* axis() const { return axis_; }
+  [[nodiscard]] QDoubleSpinBox* price() const { return price_; }
+  [[nodiscard]] QDoubleSpinBox* budget() const { return budget_; }
+  [[nodiscard]] QDoubleSpinBox* failures() const { return mtbf_; }
+  [[nodiscard]] QPushButton* openButton() const { return open_; }
   void run();
   void showPlans(FoundPlans plans);
+  void cancel() override { bar_->cancel(); }
 
  private:
   void open(int row);
   void draw();
+  void choose();
+  [[nodiscard]] std::optional<double> costOf(const FoundPlan& plan) const;
   QComboBox *objective_, *axis_;
   QLineEdit* nodes_;
-  QDoubleSpinBox* price_;
+  QDoubleSpinBox *price_, *budget_, *mtbf_, *checkpoint_, *restart_;
+  QWidget* failures_;             // what the objective goodput needs
+  QPushButton* open_;
   ChartView* scatter_;
   TableView *plans_, *fell_out_;
   JobBar* bar_;
@@ -158,6 +176,7 @@ class FidelityPanel : public WorkPanel {
   [[nodiscard]] JobBar* bar() const { return bar_; }
   [[nodiscard]] TableView* rowsTable() const { return rows_; }
   [[nodiscard]] TableView* whyTable() const { return why_; }
+  void cancel() override { bar_->cancel(); }
 
  Q_SIGNALS:
   /// A person asks for a measured run as a scenario.
@@ -167,6 +186,7 @@ class FidelityPanel : public WorkPanel {
   struct Compared {
     std::vector<check::Record> records;  // rows beyond these are collectives
     std::vector<check::Row> rows;
+    std::size_t all = 0;                 // to compare
   };
   void draw();
   void explainRow(int row);

@@ -37,9 +37,7 @@ std::variant<Lowered, std::vector<plan::Violation>> lower(const Request& request
   const SegmentedModel model = segment_model(request.graph, request.model, request.plan, request.training);
   Diagnostics diagnostics;
   if (request.plan.tp > 1 && !shards_anything(model)) return std::vector<plan::Violation>{nothing_to_shard(request)};
-  TaskCosts costs = training_costs(request.profile, request.training, diagnostics);
-  // One reduction a product is what DTensor's plans do (Stack), whose dispatch costs host time.
-  if (request.plan.tp > 1 && request.training.stack.tensor_parallel_reduces_each && request.training.execution == compile::Execution::eager) costs.wrapper = dtensor_costs(request.profile);
+  const TaskCosts costs = request_costs(request, diagnostics);
   const ShapeOf shape_of = [&](std::span<const GpuId> members, double concurrent) { return cluster::group_shape(request.cluster, members, concurrent); };
   Lowered lowered = lower_segmented(model, request.plan, request.training, request.cluster, shape_of, costs, {.merge_lockstep = request.merge_lockstep});
   lowered.diagnostics.merge(diagnostics);

@@ -27,7 +27,7 @@ std::vector<MemoryAt> memory_curve(const Simulation& simulation, const lower::Me
   Seconds last;
   for (const lower::MemoryPoint& point : memory.curve) {
     last = std::max(last, ends.at(point.task));
-    MemoryAt at{.time = last, .by_class = {}};
+    MemoryAt at{.time = last, .by_class = {}, .task = point.task};
     std::copy(std::begin(point.by_class), std::end(point.by_class), at.by_class.begin());
     curve.push_back(at);
   }

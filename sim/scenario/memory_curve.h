@@ -13,6 +13,7 @@ namespace sgsim::scenario {
 struct MemoryAt {
   Seconds time;
   std::array<Bytes, lower::kMemoryClasses> by_class{};
+  std::uint32_t task = 0;   // of the rank's program, after which it is so
 };
 [[nodiscard]] std::vector<MemoryAt> memory_curve(const Simulation& simulation, const lower::Memory& memory, std::uint32_t rank);
 

@@ -52,7 +52,7 @@ class State {
 
   void buckets(std::size_t chunk);
   [[nodiscard]] std::vector<std::pair<double, int>> gradients_by_position(std::size_t chunk, std::size_t positions) const;
-  [[nodiscard]] MemoryChange new_gradients(double elements) const;
+  [[nodiscard]] MemoryChange new_gradients(double elements, const Position& position) const;
   void copy_out_of_buckets();
   void plain_accumulation(std::size_t chunk, std::size_t variant, ChunkActions& actions) const;
   void units(std::size_t chunk);
@@ -96,8 +96,8 @@ std::vector<std::pair<double, int>> State::gradients_by_position(std::size_t chu
   return by_position;
 }
 
-MemoryChange State::new_gradients(double elements) const {
-  return {.memory_class = MemoryClass::gradients, .delta = Bytes(elements * graph::size_of(types_.gradient)), .transient = false, .label = "gradients"};
+MemoryChange State::new_gradients(double elements, const Position& position) const {
+  return {.memory_class = MemoryClass::gradients, .delta = Bytes(elements * graph::size_of(types_.gradient)), .transient = false, .label = "gradients", .of = position.label};
 }
 
 // One copy a gradient, when all buckets are reduced.
@@ -120,10 +120,10 @@ void State::plain_accumulation(std::size_t chunk, std::size_t variant, ChunkActi
     auto& after = actions.positions[p].after_backward;
     const bool fresh = !types_.main_gradient && (data_ranks(in_.plan) == 1 || bucket_copies());
     if (fresh && (variant & kFirstMicroBatch) != 0) {
-      after.push_back(new_gradients(elements));
+      after.push_back(new_gradients(elements, in_.chunks[chunk].positions[p]));
     } else {
       const graph::DType made = keeps_raw() ? types_.gradient : types_.raw_gradient;  // what was kept is counted; its widened copy is not
-      after.push_back(MemoryChange{.memory_class = MemoryClass::gradients, .delta = Bytes(elements * graph::size_of(made)), .transient = true, .label = "gradients of this micro-batch"});
+      after.push_back(MemoryChange{.memory_class = MemoryClass::gradients, .delta = Bytes(elements * graph::size_of(made)), .transient = true, .label = "gradients of this micro-batch", .of = in_.chunks[chunk].positions[p].label});
     }
     if (keeps_raw()) after.push_back(widen_gradients(elements, tensors, types_.raw_gradient, types_.gradient));
     if (adds(variant)) after.push_back(accumulate_gradients(elements, tensors, keeps_raw() ? types_.gradient : types_.raw_gradient, types_.gradient));
@@ -149,7 +149,7 @@ void State::buckets(std::size_t chunk) {
       if (!bucket_copies() || (variant & kFirstMicroBatch) == 0) continue;
       const auto made = gradients_by_position(chunk, actions.positions.size());
       for (std::size_t p = 0; p < made.size(); ++p) {
-        if (made[p].second > 0) actions.positions[p].after_backward.push_back(new_gradients(made[p].first));
+        if (made[p].second > 0) actions.positions[p].after_backward.push_back(new_gradients(made[p].first, in_.chunks[chunk].positions[p]));
       }
       continue;
     }

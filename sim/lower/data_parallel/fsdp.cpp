@@ -30,9 +30,9 @@ constexpr double kChunkCatFlops = 198.0;
 /// Writes the actions of one pass. Units are addressed by their index.
 class Fsdp {
  public:
-  Fsdp(const std::vector<Unit>& units, const FsdpRules& rules, const std::vector<UnitTokens>& tokens, const FsdpPass& pass, std::size_t positions)
-      : units_(units), rules_(rules), tokens_(tokens), pass_(pass) {
-    actions.positions.resize(positions);
+  Fsdp(const std::vector<Unit>& units, const FsdpRules& rules, const std::vector<UnitTokens>& tokens, const FsdpPass& pass, const Chunk& chunk)
+      : units_(units), rules_(rules), tokens_(tokens), pass_(pass), chunk_(chunk) {
+    actions.positions.resize(chunk.positions.size());
   }
 
   ChunkActions actions;
@@ -51,8 +51,16 @@ class Fsdp {
     return std::string(operation) + (units_[u].root ? " root" : units_[u].expert ? " experts" : " unit");
   }
   [[nodiscard]] bool reshards(std::size_t u) const { return units_[u].root ? rules_.root_reshards : rules_.reshard_after_forward; }
-  static void take(Actions& out, MemoryClass memory_class, Bytes bytes, const char* label) {
-    out.push_back(MemoryChange{.memory_class = memory_class, .delta = bytes, .transient = false, .label = label});
+  void take(Actions& out, MemoryClass memory_class, std::size_t u, Bytes bytes, const char* label) const {
+    out.push_back(MemoryChange{.memory_class = memory_class, .delta = bytes, .transient = false, .label = label, .of = place(u)});
+  }
+  /// "layer 3", "layer 3 to layer 6", "root".
+  [[nodiscard]] std::string place(std::size_t u) const {
+    const Unit& unit = units_[u];
+    if (unit.root) return "root";
+    std::string words = chunk_.positions[unit.first].label;
+    if (unit.last != unit.first) words += " to " + chunk_.positions[unit.last].label;
+    return unit.expert ? words + ", experts" : words;
   }
   Actions& enter_forward(std::size_t u) { return units_[u].root ? actions.begin_forward : actions.positions[units_[u].first].before_forward; }
   Actions& enter_backward(std::size_t u) { return units_[u].root ? actions.begin_backward : actions.positions[units_[u].last].before_backward; }
@@ -60,7 +68,7 @@ class Fsdp {
   void copy_in(Actions& out, std::size_t u, const std::vector<Token>& waits, bool after_compute) const;
   void gather(Actions& out, std::size_t u, std::vector<Token> waits, bool after_compute) const;
   void copy_out(Actions& out, std::size_t u) const;
-  void reshard(Actions& out, std::size_t u) const { take(out, MemoryClass::parameters, -whole(u, rules_.types.parameter), kUnsharded); }
+  void reshard(Actions& out, std::size_t u) const { take(out, MemoryClass::parameters, u, -whole(u, rules_.types.parameter), kUnsharded); }
   void gather_for_backward(const std::vector<std::size_t>& order);
   void reduce_unit(Actions& out, std::size_t u, Token previous) const;
   void add_gradients(Actions& out, std::size_t u) const;
@@ -69,6 +77,7 @@ class Fsdp {
   const FsdpRules& rules_;
   const std::vector<UnitTokens>& tokens_;
   const FsdpPass& pass_;
+  const Chunk& chunk_;
 };
 
 void Fsdp::copy_in(Actions& out, std::size_t u, const std::vector<Token>& waits, bool after_compute) const {
@@ -89,7 +98,7 @@ void Fsdp::copy_in(Actions& out, std::size_t u, const std::vector<Token>& waits,
 
 void Fsdp::gather(Actions& out, std::size_t u, std::vector<Token> waits, bool after_compute) const {
   const graph::DType dtype = rules_.types.parameter;
-  take(out, rules_.copy_kernels ? MemoryClass::communication : MemoryClass::parameters, whole(u, dtype), rules_.copy_kernels ? kGatherBuffer : kUnsharded);
+  take(out, rules_.copy_kernels ? MemoryClass::communication : MemoryClass::parameters, u, whole(u, dtype), rules_.copy_kernels ? kGatherBuffer : kUnsharded);
   if (rules_.copy_kernels) {
     copy_in(out, u, waits, after_compute);
     waits.push_back(tokens_[u].copied_in);
@@ -103,10 +112,10 @@ void Fsdp::copy_out(Actions& out, std::size_t u) const {
   out.push_back(Wait{ranks(u) == 1 ? tokens_[u].copied_in : tokens_[u].gathered});
   if (!rules_.copy_kernels) return;
   const Bytes bytes = whole(u, rules_.types.parameter);
-  take(out, MemoryClass::parameters, bytes, kUnsharded);
+  take(out, MemoryClass::parameters, u, bytes, kUnsharded);
   out.push_back(SideKernels{.name = "all-gather copy-out", .work = copy_work(bytes, bytes), .operators = copy_out_operators(static_cast<int>(units_[u].parameters.size())),
                             .phase = graph::Phase::forward, .produces = tokens_[u].copied_out});
-  take(out, MemoryClass::communication, -bytes, kGatherBuffer);
+  take(out, MemoryClass::communication, u, -bytes, kGatherBuffer);
 }
 
 void Fsdp::forward() {
@@ -154,7 +163,7 @@ void Fsdp::backward() {
   for (const std::size_t u : order) {
     Actions& out = units_[u].root ? actions.end_backward : actions.positions[units_[u].first].after_backward;
     enter_backward(u).push_back(MemoryChange{.memory_class = MemoryClass::gradients, .delta = whole(u, rules_.types.raw_gradient),
-                                             .transient = pass_.add_unsharded, .label = kRawGradients});
+                                             .transient = pass_.add_unsharded, .label = kRawGradients, .of = place(u)});
     if (pass_.reshard) reshard(out, u);
     if (pass_.add_unsharded) add_gradients(out, u);
     if (!pass_.reduce) continue;
@@ -169,11 +178,11 @@ void Fsdp::reduce_unit(Actions& out, std::size_t u, Token previous) const {
   out.push_back(Wait{previous});
   const bool copied = rules_.copy_kernels || types.raw_gradient != types.gradient;
   if (copied) {
-    take(out, MemoryClass::communication, input, kReduceBuffer);
+    take(out, MemoryClass::communication, u, input, kReduceBuffer);
     graph::MemoryBound copy = copy_work(raw, input);
     if (rules_.copy_kernels && types.raw_gradient != types.gradient) copy.flops = Flops(kChunkCatFlops * units_[u].elements);
     out.push_back(SideKernels{.name = "reduce-scatter copy-in", .work = copy, .operators = reduce_operators(static_cast<int>(units_[u].parameters.size()))});
-    take(out, MemoryClass::gradients, -raw, kRawGradients);
+    take(out, MemoryClass::gradients, u, -raw, kRawGradients);
   }
   if (ranks(u) > 1) {
     out.push_back(Communicate{.slot = slot(u), .op = graph::CollectiveOp::reduce_scatter, .payload = input, .name = name("reduce_scatter", u), .stream = "fsdp",
@@ -189,10 +198,10 @@ void Fsdp::reduce_unit(Actions& out, std::size_t u, Token previous) const {
     out.push_back(SideKernels{.name = "accumulate gradient shard", .stream = "fsdp post", .work = graph::MemoryBound{.kind = graph::MemoryKind::pointwise, .read = each * 2.0, .written = each, .flops = Flops()},
                               .launches = tensors, .operators = tensors, .waits = {tokens_[u].reduced}, .produces = tokens_[u].reduced});
   } else {
-    take(out, MemoryClass::gradients, part, "gradients");
+    take(out, MemoryClass::gradients, u, part, "gradients");
   }
-  if (copied) take(out, MemoryClass::communication, -input, kReduceBuffer);
-  else take(out, MemoryClass::gradients, -raw, kRawGradients);
+  if (copied) take(out, MemoryClass::communication, u, -input, kReduceBuffer);
+  else take(out, MemoryClass::gradients, u, -raw, kRawGradients);
 }
 
 void Fsdp::add_gradients(Actions& out, std::size_t u) const {
@@ -236,7 +245,7 @@ std::vector<Unit> make_units(const Chunk& chunk, const std::vector<OwnedParamete
 }
 
 ChunkActions fsdp_actions(const Chunk& chunk, const std::vector<Unit>& units, const FsdpRules& rules, const std::vector<UnitTokens>& tokens, const FsdpPass& pass) {
-  Fsdp fsdp(units, rules, tokens, pass, chunk.positions.size());
+  Fsdp fsdp(units, rules, tokens, pass, chunk);
   if (rules.shard_ranks <= 1) return std::move(fsdp.actions);
   fsdp.forward();
   fsdp.backward();

@@ -25,7 +25,7 @@ std::vector<Action> host_optimizer_actions(const OptimizerShare& share, Optimize
 std::vector<OffloadedPosition> offloaded_positions(const SegmentedModel& model, const Chunk& chunk) {
   std::vector<OffloadedPosition> layers;
   for (std::size_t p = 0; p < chunk.positions.size(); ++p) {
-    if (chunk.positions[p].layer >= 0) layers.push_back({.position = p, .saved = model.segments[chunk.positions[p].segment].saved});
+    if (chunk.positions[p].layer >= 0) layers.push_back({.position = p, .saved = model.segments[chunk.positions[p].segment].saved, .label = chunk.positions[p].label});
   }
   if (!layers.empty()) layers.pop_back();
   return layers;
@@ -35,7 +35,7 @@ void add_activation_offload(ChunkActions& actions, std::size_t positions, const 
   if (offloaded.empty()) return;
   actions.positions.resize(std::max(actions.positions.size(), positions));
   for (const OffloadedPosition& layer : offloaded) {
-    const MemoryChange gone{.memory_class = MemoryClass::activations, .delta = -layer.saved, .transient = false, .label = "saved activations"};
+    const MemoryChange gone{.memory_class = MemoryClass::activations, .delta = -layer.saved, .transient = false, .label = "saved activations", .of = layer.label};
     MemoryChange again = gone;
     again.delta = layer.saved;
     PositionActions& own = actions.positions[layer.position];

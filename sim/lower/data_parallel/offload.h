@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <vector>
 
 #include "sim/cluster/cluster.h"
@@ -41,6 +42,7 @@ inline constexpr double kHostUpdates = 10e9 / 2.57;
 struct OffloadedPosition {
   std::size_t position = 0;      // of the chunk
   Bytes saved;
+  std::string label = {};        // of the position
   struct Tokens {
     Token out, back;
   } tokens = {};

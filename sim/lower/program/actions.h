@@ -90,6 +90,7 @@ struct MemoryChange {
   Bytes delta;
   bool transient = false;
   std::string label;           // "unsharded unit", for what is live at the peak
+  std::string of = {};         // "layer 12": the place in the model that it belongs to; empty: none
   bool operator==(const MemoryChange&) const = default;
 };
 

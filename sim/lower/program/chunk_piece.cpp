@@ -12,8 +12,8 @@ const PositionActions& at(const ChunkActions& actions, std::size_t position) {
   return actions.positions.empty() ? none : actions.positions[position];
 }
 
-void memory(PieceWriter& writer, Bytes delta, bool transient, const char* label) {
-  if (delta.value() != 0.0) writer.act(MemoryChange{.memory_class = MemoryClass::activations, .delta = delta, .transient = transient, .label = label});
+void memory(PieceWriter& writer, const Position& position, Bytes delta, bool transient, const char* label) {
+  if (delta.value() != 0.0) writer.act(MemoryChange{.memory_class = MemoryClass::activations, .delta = delta, .transient = transient, .label = label, .of = position.label});
 }
 
 /// Places in the backward list become places in the list of its weight-only kernels.
@@ -35,8 +35,8 @@ void write_forward(PieceWriter& writer, const Chunk& chunk, const std::vector<Se
     const Position& position = chunk.positions[p];
     const SegmentLaunches& launches = segments[position.segment];
     take(writer, at(actions, p).before_forward);
-    memory(writer, launches.segment->saved, false, "saved activations");
-    memory(writer, launches.segment->forward_peak, true, "forward temporaries");
+    memory(writer, position, launches.segment->saved, false, "saved activations");
+    memory(writer, position, launches.segment->forward_peak, true, "forward temporaries");
     writer.kernels(launches.forward, {.phase = graph::Phase::forward, .position = position.label}, {});
     take(writer, at(actions, p).after_forward);
   }
@@ -49,10 +49,10 @@ void write_backward(PieceWriter& writer, const Chunk& chunk, const std::vector<S
     const Position& position = chunk.positions[p];
     const SegmentLaunches& launches = segments[position.segment];
     take(writer, at(actions, p).before_backward);
-    memory(writer, launches.segment->backward_peak, true, "backward temporaries");
+    memory(writer, position, launches.segment->backward_peak, true, "backward temporaries");
     writer.kernels(launches.recompute, {.phase = graph::Phase::backward, .position = position.label, .recompute = true}, {});
     writer.kernels(launches.backward, {.phase = graph::Phase::backward, .position = position.label}, at(actions, p).in_backward);
-    memory(writer, -launches.segment->saved, false, "saved activations");
+    memory(writer, position, -launches.segment->saved, false, "saved activations");
     take(writer, at(actions, p).after_backward);
   }
   take(writer, actions.end_backward);
@@ -64,10 +64,10 @@ void write_input_gradients(PieceWriter& writer, const Chunk& chunk, const std::v
     const Position& position = chunk.positions[p];
     const SegmentLaunches& launches = segments[position.segment];
     take(writer, at(actions, p).before_backward);
-    memory(writer, launches.segment->backward_peak, true, "backward temporaries");
+    memory(writer, position, launches.segment->backward_peak, true, "backward temporaries");
     writer.kernels(launches.input_gradients, {.phase = graph::Phase::backward, .position = position.label}, {});
-    memory(writer, -launches.segment->saved, false, "saved activations");
-    memory(writer, launches.segment->held, false, "kept for weight gradients");
+    memory(writer, position, -launches.segment->saved, false, "saved activations");
+    memory(writer, position, launches.segment->held, false, "kept for weight gradients");
   }
 }
 
@@ -77,7 +77,7 @@ void write_weight_gradients(PieceWriter& writer, const Chunk& chunk, const std::
     const SegmentLaunches& launches = segments[position.segment];
     const auto insertions = among_weights(at(actions, p).in_backward, launches.segment->weight_only);
     writer.kernels(launches.weight_gradients, {.phase = graph::Phase::backward, .position = position.label}, insertions);
-    memory(writer, -launches.segment->held, false, "kept for weight gradients");
+    memory(writer, position, -launches.segment->held, false, "kept for weight gradients");
     take(writer, at(actions, p).after_backward);
   }
   take(writer, actions.end_backward);

@@ -30,6 +30,7 @@ struct MemoryStep {
   bool transient = false;
   double delta = 0.0;           // bytes
   std::uint32_t label = 0;      // Skeleton::labels
+  std::uint32_t of = 0;         // Skeleton::labels too: the place in the model; an empty one: none
 };
 
 /// What a rank does for one micro-batch and chunk in one direction, or once a step: laid into the program as often as the

@@ -260,7 +260,7 @@ void PieceWriter::operator()(const HostWork& action) {
 
 void PieceWriter::operator()(const MemoryChange& action) {
   piece_.memory.push_back({.step = static_cast<std::uint32_t>(piece_.steps.size()), .memory_class = action.memory_class,
-                           .transient = action.transient, .delta = action.delta.value(), .label = program_.label(action.label)});
+                           .transient = action.transient, .delta = action.delta.value(), .label = program_.label(action.label), .of = program_.label(action.of)});
 }
 
 void PieceWriter::operator()(const HostCopy& action) {

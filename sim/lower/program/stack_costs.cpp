@@ -70,4 +70,11 @@ TaskCosts training_costs(const cost::Profile& profile, const Training& training,
   return with_stack(std::move(plain), profile, training.stack);
 }
 
+TaskCosts request_costs(const Request& request, Diagnostics& diagnostics) {
+  TaskCosts costs = training_costs(request.profile, request.training, diagnostics);
+  // One reduction a product is what DTensor's plans do (Stack), whose dispatch costs host time.
+  if (request.plan.tp > 1 && request.training.stack.tensor_parallel_reduces_each && request.training.execution == compile::Execution::eager) costs.wrapper = dtensor_costs(request.profile);
+  return costs;
+}
+
 }  // namespace sgsim::lower

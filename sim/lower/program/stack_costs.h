@@ -27,4 +27,7 @@ namespace sgsim::lower {
 /// outlive the result.
 [[nodiscard]] TaskCosts training_costs(const cost::Profile& profile, const Training& training, Diagnostics& diagnostics);
 
+/// The same with what the request's plan adds: DTensor's dispatch, where the stack shards through it.
+[[nodiscard]] TaskCosts request_costs(const Request& request, Diagnostics& diagnostics);
+
 }  // namespace sgsim::lower

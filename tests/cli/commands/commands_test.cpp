@@ -93,6 +93,15 @@ TEST_CASE("one rank, and memory over time") {
   CHECK(std::is_sorted(curve.at("time_s").begin(), curve.at("time_s").end()));
 }
 
+TEST_CASE("what is live, and bytes on links") {
+  const std::string live = run_sgsim("simulate " + kSmall + " --live peak").out;
+  CHECK_THAT(live, Catch::Contains("live at ") && Catch::Contains("saved activations") && Catch::Contains("layer 0"));
+  const auto word = run_sgsim("simulate " + kSmall + " --live soon");
+  CHECK(word.code == 2);
+  CHECK_THAT(word.err, Catch::Contains("--live") && Catch::Contains("peak"));
+  CHECK_THAT(run_sgsim("simulate " + kPipeline + " --links").out, Catch::Contains("busiest of ") && Catch::Contains("node0.gpu0.nvlink"));
+}
+
 TEST_CASE("bad input says where and how to mend it") {
   const auto missing = run_sgsim("simulate nothing.json");
   CHECK(missing.code == 2);
