@@ -105,6 +105,14 @@ void MainWindow::exportTo(const QString& path) {
       }
     }
     const MemoryPanel& memory = *memory_;
+    constexpr std::size_t kItems = 15;
+    if (Table items = memory.itemsTable()->table(); !items.rows.empty()) {
+      if (items.rows.size() > kItems) {
+        items.title += tr(" (first %1)").arg(kItems);
+        items.rows.resize(kItems);
+      }
+      extra.insert(extra.begin(), std::move(items));
+    }
     charts.insert(charts.begin(), memory.charts().front()->chart());
     return writeFile(path, htmlReport(document_.name(), *simulated_, timeline_->view(), charts, extra).toUtf8());
   }

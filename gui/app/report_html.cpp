@@ -27,6 +27,21 @@ QString figure(const Chart& chart, const QSize& size) {
   return QStringLiteral("<figure>%1</figure>\n").arg(device.svg());
 }
 
+/// Without columns in which nothing stands.
+Table compact(const Table& table) {
+  Table kept = tableOf(table.title);
+  kept.rows.resize(table.rows.size());
+  for (qsizetype c = 0; c < table.columns.size(); ++c) {
+    const auto at = static_cast<std::size_t>(c);
+    const auto said = [at](const std::vector<Cell>& row) { return at < row.size() && !row[at].text.isEmpty() && row[at].text != QLatin1String("-"); };
+    if (!std::any_of(table.rows.begin(), table.rows.end(), said)) continue;
+    kept.columns << table.columns[c];
+    kept.numeric += table.numeric[c];
+    for (std::size_t r = 0; r < table.rows.size(); ++r) kept.rows[r].push_back(at < table.rows[r].size() ? table.rows[r][at] : Cell());
+  }
+  return kept;
+}
+
 QString timelineFigure(TimelineView* view) {
   if (view == nullptr || view->data() == nullptr) return {};
   const QSize size(900, 460);
@@ -49,8 +64,9 @@ QString htmlReport(const QString& name, const Simulated& s, TimelineView* timeli
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>%1</title>\n<style>\n"
       "body{font:15px/1.45 'DejaVu Sans',Helvetica,Arial,sans-serif;color:#1b1f24;max-width:960px;margin:24px auto;padding:0 16px}\n"
       "h1{font-size:1.6em;margin:0 0 .2em}h2{font-size:1.15em;margin:1.6em 0 .4em;border-bottom:1px solid #dde1e6}\n"
-      "table{border-collapse:collapse;width:100%;font-size:.87em}th,td{padding:3px 8px;text-align:left;border-bottom:1px solid #e6e9ed;vertical-align:top;overflow-wrap:anywhere}\n"
+      "table{border-collapse:collapse;width:100%;font-size:.87em}th,td{padding:3px 8px;text-align:left;border-bottom:1px solid #e6e9ed;vertical-align:top;overflow-wrap:break-word}\n"
       ".n{text-align:right;white-space:nowrap}figure{margin:.6em 0}figcaption,.about{color:#57606a;font-size:.87em}svg{max-width:100%;height:auto}\n"
+      "table.wide{font-size:.72em}table.wide th,table.wide td{padding:2px 4px}\n"
       "pre{background:#f3f4f6;padding:10px;font-size:.8em;overflow-wrap:anywhere;white-space:pre-wrap}\n"
       "@page{size:A4;margin:15mm}@media print{body{margin:0;max-width:none;font-size:10pt}tr,figure{break-inside:avoid}h2{break-after:avoid}}\n"
       "</style></head><body>\n").arg(name.toHtmlEscaped());
@@ -60,7 +76,7 @@ QString htmlReport(const QString& name, const Simulated& s, TimelineView* timeli
              .arg(QString::fromStdString(s.scenario.cluster.node.gpu.name).toHtmlEscaped(), QString::fromStdString(scenario::plan_text(s.scenario.plan)).toHtmlEscaped(), name.toHtmlEscaped(), QStringLiteral(SGSIM_VERSION), QDateTime::currentDateTime().toString(Qt::ISODate));
   if (!s.scenario.description.empty()) out += QStringLiteral("<p>%1</p>\n").arg(QString::fromStdString(s.scenario.description).toHtmlEscaped());
   const auto section = [&out](const Table& t) {
-    if (!t.rows.empty()) out += QStringLiteral("<h2>%1</h2>\n%2").arg(t.title.toHtmlEscaped(), htmlOf(t));
+    if (!t.rows.empty()) out += QStringLiteral("<h2>%1</h2>\n%2").arg(t.title.toHtmlEscaped(), htmlOf(compact(t)));
   };
   section(figuresTable(r));
   out += QStringLiteral("<p class=\"about\">%1</p>\n").arg(QString::fromUtf8(scenario::interval_assumptions()).toHtmlEscaped());

@@ -24,6 +24,7 @@ struct ChartSeries {
 struct Chart {
   ChartKind kind = ChartKind::lines;
   QString title = {}, xTitle = {}, yTitle = {}, empty = {};
+  QString hint = {};                   // what can be done with it on a screen; exports leave it out
   std::vector<ChartSeries> series = {};
   QStringList categories = {};              // bars: their names; lines: names of x = 0, 1, 2, ... where x is no number
   std::function<QString(double)> xText = {}, yText = {};

@@ -8,7 +8,7 @@ namespace sgsim::gui {
 
 Table tableOf(const QString& title, const QStringList& columns, const QString& numeric) {
   Q_ASSERT(columns.size() == numeric.size());
-  return {.title = title, .columns = columns, .numeric = numeric, .rows = {}};
+  return {.title = title, .columns = columns, .numeric = numeric, .rows = {}, .hint = {}};
 }
 
 void TableModel::setTable(Table table) {
@@ -85,7 +85,7 @@ QString textOf(const QAbstractItemModel& model) {
 }
 
 QString htmlOf(const Table& table) {
-  QString out = QStringLiteral("<table><thead><tr>");
+  QString out = QStringLiteral("<table%1><thead><tr>").arg(table.columns.size() > 7 ? QStringLiteral(" class=\"wide\"") : QString());
   const auto align = [&](int c) { return c < table.numeric.size() && table.numeric[c] == QLatin1Char('r') ? QStringLiteral(" class=\"n\"") : QString(); };
   for (int c = 0; c < table.columns.size(); ++c) out += QStringLiteral("<th%1>%2</th>").arg(align(c), table.columns[c].toHtmlEscaped());
   out += QStringLiteral("</tr></thead><tbody>");

@@ -24,6 +24,7 @@ struct Table {
   QStringList columns;
   QString numeric;    // one letter a column: 'l' text, 'r' number (right-aligned)
   std::vector<std::vector<Cell>> rows;
+  QString hint = {};  // what can be done with it on a screen; exports leave it out
 };
 
 /// A table without rows yet; without columns it is a message.

@@ -34,6 +34,7 @@ FoundPlan plan_of(const search::Found& found, const scenario::Scenario& s, const
   plan.batch = static_cast<double>(found.candidate.plan.global_batch);
   plan.useful = search::useful_share(economics, plan.gpus).value_or(-1.0);
   plan.simulated = found.exact.has_value();
+  plan.bound = !found.exact && !found.timed;
   return plan;
 }
 

@@ -28,7 +28,7 @@ struct FoundPlan {
   double step_time = 0.0, memory = 0.0, headroom = 0.0;  // s, bytes, bytes
   double batch = 1.0;                  // samples a step
   double useful = -1.0;                // share of the time without failures; negative: not stated
-  bool simulated = false, on_front = false;
+  bool simulated = false, bound = false, on_front = false;  // bound: the step time is at least this
 };
 
 struct FoundPlans {

@@ -26,16 +26,22 @@ void ChartView::setChart(Chart chart) {
   // Points are known before the first painting, so that keys work at once.
   QImage probe(1, 1, QImage::Format_RGB32);
   QPainter painter(&probe);
-  hits_ = paintChart(painter, QRectF(rect()), chart_, themeOf(palette()), font());
+  hits_ = paintChart(painter, QRectF(rect()), onScreen(), themeOf(palette()), font());
   painter.end();
   update();
+}
+
+Chart ChartView::onScreen() const {
+  Chart shown = chart_;
+  if (!shown.hint.isEmpty()) shown.title += QStringLiteral(": ") + shown.hint;
+  return shown;
 }
 
 void ChartView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   const Theme theme = themeOf(palette());
   painter.fillRect(rect(), theme.background);
-  hits_ = paintChart(painter, QRectF(rect()), chart_, theme, font());
+  hits_ = paintChart(painter, QRectF(rect()), onScreen(), theme, font());
   const auto ring = [&](std::pair<int, int> of, int width) {
     for (const ChartHit& h : hits_) {
       if (h.series != of.first || h.point != of.second) continue;

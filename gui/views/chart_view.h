@@ -44,6 +44,7 @@ class ChartView : public QWidget {
   void focusOutEvent(QFocusEvent* event) override;
 
  private:
+  [[nodiscard]] Chart onScreen() const;
   [[nodiscard]] const ChartHit* hit(const QPointF& at) const;
   [[nodiscard]] QString tip(const ChartHit& hit) const;
   Chart chart_;

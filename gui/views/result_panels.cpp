@@ -330,7 +330,9 @@ void MemoryPanel::choose(int index) {
   const lower::Memory& memory = s->run->lowered.memory.at(s->run->simulation.workload.ranks.at(*rank_).program.value);
   curve_ = scenario::thinned(scenario::memory_curve(s->run->simulation, memory, *rank_), kCurvePoints);
   const scenario::Result& r = s->run->result;
-  chart_->setChart(memoryChart(tr("Memory of %1; click for what is live").arg(classes_->itemText(index)), curve_, r.step_time.value(), r.capacity.value()));
+  Chart chart = memoryChart(tr("Memory of %1").arg(classes_->itemText(index)), curve_, r.step_time.value(), r.capacity.value());
+  chart.hint = tr("click for what is live");
+  chart_->setChart(std::move(chart));
   note_->setText(tr("reserved with rounding and CUDA: %1 of %2%3").arg(bytesText(memory.reserved.value()), bytesText(r.capacity.value()), memory.reserved > r.capacity ? tr(" \u2014 DOES NOT FIT") : QString()));
   showAt(-1);
   if (isVisible()) listItems();

@@ -128,24 +128,26 @@ void SearchPanel::open(int row) {
 void SearchPanel::draw() {
   const bool by_cost = axis_->currentIndex() == 1, nothing = found_.plans.empty(), no_price = by_cost && !nothing && price_->value() <= 0.0;
   const QString partial = found_.complete ? QString() : tr(" \u2014 PARTIAL: the search was stopped");
-  Chart chart{.kind = ChartKind::scatter, .title = nothing || no_price ? QString() : tr("Plans that fit: click selects, double click opens%1").arg(partial), .xTitle = by_cost ? tr("cost of a sample, in the currency of the price") : tr("memory headroom on the fullest GPU"), .yTitle = tr("step time"),
+  Chart chart{.kind = ChartKind::scatter, .title = nothing || no_price ? QString() : tr("Plans that fit%1").arg(partial), .xTitle = by_cost ? tr("cost of a sample, in the currency of the price") : tr("memory headroom on the fullest GPU"), .yTitle = tr("step time"),
               .empty = no_price ? tr("State a price of one GPU and hour to see what a sample costs.") : tr("Search plans tries every legal plan of this model, cluster and global batch; the best are simulated."),
               .series = {}, .categories = {}, .xText = by_cost ? numberText : bytesText, .yText = timeText};
+  if (!chart.title.isEmpty()) chart.hint = tr("click selects, double click opens");
   if (!by_cost) chart.unitX = 1073741824.0;
   ChartSeries series[3] = {{.name = tr("Pareto front"), .color = 5, .points = {}, .tips = {}, .marker = 3}, {.name = tr("other simulated plans"), .color = 0, .points = {}, .tips = {}, .marker = 0},
                            {.name = tr("estimated only"), .color = 6, .points = {}, .tips = {}, .marker = 4}};
-  Table table = tableOf(nothing ? tr("No plans yet") : tr("Plans (Return opens one)%1").arg(partial),
+  Table table = tableOf(nothing ? tr("No plans yet") : tr("Plans%1").arg(partial),
                         {tr("plan"), tr("GPUs"), tr("step time"), tr("samples/s"), tr("memory"), tr("headroom"), tr("cost of a sample"), tr("useful time"), tr("figures"), tr("front")}, QStringLiteral("lrrrrrrrll"));
+  if (!nothing) table.hint = tr("Return opens one");
   for (const FoundPlan& p : found_.plans) {
     ChartSeries& s = series[p.on_front ? 0 : p.simulated ? 1 : 2];
     const QString words = qstr(p.plan);
     const std::optional<double> cost = costOf(p);
     if (!by_cost || cost) {
       s.points.emplace_back(by_cost ? *cost : p.headroom, p.step_time);
-      s.tips.push_back(tr("%1\n%2 a step, %3 free%4%5").arg(words, timeText(p.step_time), bytesText(p.headroom), cost ? tr(", %1 a sample").arg(numberText(*cost)) : QString(), p.simulated ? QString() : tr(" (estimated)")));
+      s.tips.push_back(tr("%1\n%2 a step, %3 free%4%5").arg(words, timeText(p.step_time), bytesText(p.headroom), cost ? tr(", %1 a sample").arg(numberText(*cost)) : QString(), p.simulated ? QString() : p.bound ? tr(" (a lower bound)") : tr(" (estimated)")));
     }
     table.rows.push_back({longCell(words), countCell(p.gpus), timeCell(p.step_time), numberCell(p.batch / p.step_time), bytesCell(p.memory), bytesCell(p.headroom), cellOr(cost, numberText),
-                          cellOr(p.useful >= 0.0 ? std::optional(p.useful) : std::nullopt, percentText), {p.simulated ? tr("simulated") : tr("estimated")}, {p.on_front ? tr("yes") : QString()}});
+                          cellOr(p.useful >= 0.0 ? std::optional(p.useful) : std::nullopt, percentText), {p.simulated ? tr("simulated") : p.bound ? tr("lower bound") : tr("estimated")}, {p.on_front ? tr("yes") : QString()}});
   }
   for (ChartSeries& s : series) {
     if (!s.points.empty()) chart.series.push_back(std::move(s));

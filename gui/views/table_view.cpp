@@ -66,7 +66,7 @@ TableView::TableView(const QString& accessible_name, bool filter, QWidget* paren
 
 void TableView::setTable(Table table) {
   view_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
-  title_->setText(table.title);
+  title_->setText(table.hint.isEmpty() ? table.title : table.title + QStringLiteral(": ") + table.hint);
   title_->setVisible(!table.title.isEmpty());
   model_->setTable(std::move(table));
   view_->resizeColumnsToContents();

@@ -357,6 +357,7 @@ class WindowTests : public QObject {
     const QByteArray html = report.readAll();
     QVERIFY(html.contains("<svg") && html.contains("MFU") && html.contains("schema_version"));
     QVERIFY(!html.contains("src=\"http") && !html.contains("href=\"http"));
+    QVERIFY(html.contains("@media print") && !html.contains("Return opens") && !html.contains("double click"));
     for (QWidget* page : std::initializer_list<QWidget*>{window_->overview(), window_->timeline(), window_->memory(), window_->topology()}) {
       window_->pages()->setCurrentWidget(page);
       QApplication::processEvents();
