@@ -118,7 +118,7 @@ Table changesTable(const scenario::Explanation& e) {
   for (const auto& c : e.changes) {
     t.rows.push_back({qstr(c.variant.name), changeCell(c.gain), timeCell(c.result.step_time), bytesCell(c.memory_added), c.result.fits ? QObject::tr("yes") : QObject::tr("no"), qstr(scenario::flags_text(c.variant))});
   }
-  for (const auto& d : e.dropped) t.rows.push_back({qstr(d.variant.name), {QStringLiteral("-"), -1e9}, {QStringLiteral("-"), 1e18}, {QStringLiteral("-"), 0.0}, QObject::tr("cannot run: %1").arg(qstr(d.reason)), qstr(scenario::flags_text(d.variant))});
+  for (const auto& d : e.dropped) t.rows.push_back({qstr(d.variant.name), {QStringLiteral("-"), -1e9}, {QStringLiteral("-"), 1e18}, {QStringLiteral("-"), 0.0}, QObject::tr("no: %1").arg(qstr(d.reason)), qstr(scenario::flags_text(d.variant))});
   return t;
 }
 

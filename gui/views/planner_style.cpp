@@ -35,6 +35,17 @@ void paintMark(QPainter& p, const QStyleOption& option, bool round) {
   p.restore();
 }
 
+/// What is typed into has an edge on a dark window too.
+void paintEdge(QPainter& p, const QStyleOption& option) {
+  if (!themeOf(option.palette).dark || (option.state & QStyle::State_HasFocus)) return;
+  p.save();
+  p.setRenderHint(QPainter::Antialiasing);
+  p.setBrush(Qt::NoBrush);
+  p.setPen(QPen(QColor(0x6b, 0x74, 0x80), 1.0));
+  p.drawRoundedRect(QRectF(option.rect).adjusted(0.5, 0.5, -0.5, -0.5), 2.0, 2.0);
+  p.restore();
+}
+
 }  // namespace
 
 PlannerStyle::PlannerStyle() : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))) {}
@@ -46,14 +57,12 @@ void PlannerStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* o
     default: break;
   }
   QProxyStyle::drawPrimitive(element, option, painter, widget);
-  const Theme theme = themeOf(option->palette);
-  if (element != PE_FrameLineEdit || !theme.dark || (option->state & State_HasFocus)) return;
-  painter->save();
-  painter->setRenderHint(QPainter::Antialiasing);
-  painter->setBrush(Qt::NoBrush);
-  painter->setPen(QPen(QColor(0x6b, 0x74, 0x80), 1.0));
-  painter->drawRoundedRect(QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5), 2.0, 2.0);
-  painter->restore();
+  if (element == PE_FrameLineEdit) paintEdge(*painter, *option);
+}
+
+void PlannerStyle::drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter, const QWidget* widget) const {
+  QProxyStyle::drawComplexControl(control, option, painter, widget);
+  if (control == CC_SpinBox) paintEdge(*painter, *option);
 }
 
 }  // namespace sgsim::gui

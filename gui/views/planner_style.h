@@ -11,6 +11,7 @@ class PlannerStyle : public QProxyStyle {
  public:
   PlannerStyle();
   void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const override;
+  void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter, const QWidget* widget) const override;
 };
 
 }  // namespace sgsim::gui

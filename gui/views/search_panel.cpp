@@ -133,13 +133,13 @@ void SearchPanel::draw() {
               .series = {}, .categories = {}, .xText = by_cost ? numberText : bytesText, .yText = timeText};
   if (!chart.title.isEmpty()) chart.hint = tr("click selects, double click opens");
   if (!by_cost) chart.unitX = 1073741824.0;
-  ChartSeries series[3] = {{.name = tr("Pareto front"), .color = 5, .points = {}, .tips = {}, .marker = 3}, {.name = tr("other simulated plans"), .color = 0, .points = {}, .tips = {}, .marker = 0},
-                           {.name = tr("estimated only"), .color = 6, .points = {}, .tips = {}, .marker = 4}};
+  ChartSeries series[3] = {{.name = tr("simulated plans"), .color = 0, .points = {}, .tips = {}, .marker = 0}, {.name = tr("estimated only"), .color = 6, .points = {}, .tips = {}, .marker = 4},
+                           {.name = tr("Pareto front"), .color = 5, .points = {}, .tips = {}, .marker = 3}};  // painted in this order: the front on top
   Table table = tableOf(nothing ? tr("No plans yet") : tr("Plans%1").arg(partial),
                         {tr("plan"), tr("GPUs"), tr("step time"), tr("samples/s"), tr("memory"), tr("headroom"), tr("cost of a sample"), tr("useful time"), tr("figures"), tr("front")}, QStringLiteral("lrrrrrrrll"));
   if (!nothing) table.hint = tr("Return opens one");
   for (const FoundPlan& p : found_.plans) {
-    ChartSeries& s = series[p.on_front ? 0 : p.simulated ? 1 : 2];
+    ChartSeries& s = series[p.on_front ? 2 : p.simulated ? 0 : 1];
     const QString words = qstr(p.plan);
     const std::optional<double> cost = costOf(p);
     if (!by_cost || cost) {

@@ -123,7 +123,7 @@ void TopologyView::paintLegend(QPainter& painter, const Theme& theme, int width)
     text(tr("not simulated yet"), theme.text);
   } else {
     if (usage_ == Usage::compute) ramp(tr("GPUs: share of the step computing"), 1.0);
-    ramp(usage_ == Usage::compute ? tr("links: bytes of what they could carry in the step") : tr("GPUs and links: bytes of what the link could carry in the step"), link_scale_);
+    ramp(usage_ == Usage::compute ? tr("links: bytes over capacity in the step") : tr("GPUs and links: bytes over capacity in the step"), link_scale_);
   }
   text(tr("struck through: slow or failed"), theme.muted);
 }

@@ -194,7 +194,7 @@ std::optional<TopologyPlace> TopologyView::hit(const QPointF& at) const {
 namespace {
 
 QString carried(const QString& what, const LinkShare& link) {
-  return QObject::tr("\n%1: %2 a step, %3 of %4").arg(what, bytesText(link.bytes), percentText(link.share), rateText(link.bandwidth));
+  return QObject::tr("\n%1: %2 a step, %3 of %4").arg(what, link.bytes > 0.0 ? bytesText(link.bytes) : QStringLiteral("0 B"), percentText(link.share), rateText(link.bandwidth));
 }
 
 }  // namespace
