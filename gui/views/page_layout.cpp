@@ -2,6 +2,8 @@
 
 #include <QVBoxLayout>
 
+#include "gui/views/flow_layout.h"
+
 namespace sgsim::gui {
 namespace {
 
@@ -16,13 +18,13 @@ QLayout* bars(std::initializer_list<QLayout*> rows) {
   return column;
 }
 
-QHBoxLayout* controlBar(std::initializer_list<QWidget*> controls) {
-  auto* bar = new QHBoxLayout;
+QLayout* controlBar(std::initializer_list<QWidget*> controls) {
+  auto* bar = new FlowLayout;
   bar->setContentsMargins(8, 6, 8, 4);
   bar->setSpacing(kSpace);
   for (QWidget* control : controls) {
     if (control == nullptr) {
-      bar->addSpacing(16);
+      bar->addItem(new QSpacerItem(10, 0));
     } else {
       bar->addWidget(control);
     }

@@ -7,8 +7,8 @@
 /// How every page is put together: a bar of controls, and below it views that share the rest.
 namespace sgsim::gui {
 
-/// Controls from left to right; a null widget is a gap.
-[[nodiscard]] QHBoxLayout* controlBar(std::initializer_list<QWidget*> controls);
+/// Controls from left to right, in as many lines as they need; a null widget is a gap.
+[[nodiscard]] QLayout* controlBar(std::initializer_list<QWidget*> controls);
 /// Bars below each other.
 [[nodiscard]] QLayout* bars(std::initializer_list<QLayout*> rows);
 /// A label that belongs to the control after it (its access key goes there).

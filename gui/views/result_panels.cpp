@@ -119,13 +119,12 @@ TimelinePanel::TimelinePanel(QWidget* parent)
   layers_->addItem(tr("Jump to layer"));
   auto* legend = new QLabel(this);
   legend->setObjectName(QStringLiteral("legend"));
-  QHBoxLayout* bar = controlBar({search_, found_, layers_, path_box_, measured_button_});
-  bar->addStretch(1);
+  QLayout* bar = controlBar({search_, found_, layers_, path_box_, measured_button_});
+  legend->setWordWrap(true);
   view_->setToolTip(tr("Wheel zooms, Shift+wheel pans, Ctrl+wheel scrolls, Shift+drag zooms into a stretch (F1: keys)"));
   auto* second = new QHBoxLayout;
   second->setContentsMargins(8, 0, 8, 4);
-  second->addWidget(legend);
-  second->addStretch(1);
+  second->addWidget(legend, 1);
   auto* side = new QSplitter(Qt::Vertical, this);
   side->addWidget(facts_);
   side->addWidget(path_);
@@ -278,9 +277,7 @@ MemoryPanel::MemoryPanel(QWidget* parent)
       items_(new TableView(tr("Live items"), true, this)), note_(new QLabel(this)), job_(tr("listing what is live")) {
   classes_->setAccessibleName(tr("Rank class"));
   classes_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  note_->setWordWrap(true);
-  QHBoxLayout* bar = controlBar({caption(tr("Rank class"), classes_), classes_, peak_});
-  bar->addWidget(note_, 1);
+  QLayout* bar = controlBar({caption(tr("Rank class"), classes_), classes_, peak_, note_});
   QSplitter* below = splitter(Qt::Horizontal, {{kinds_, 2}, {items_, 5}});
   fillPage(this, bar, splitter(Qt::Vertical, {{chart_, 5}, {below, 3}}));
   connect(classes_, &QComboBox::currentIndexChanged, this, &MemoryPanel::choose);

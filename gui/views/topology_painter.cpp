@@ -100,32 +100,36 @@ void TopologyView::paintNode(QPainter& painter, int index, const Theme& theme) {
   }
 }
 
-/// What the two scales mean: of GPUs and of links.
+/// What the two scales mean: of GPUs and of links. One line, or two where they have no room beside each other.
+int TopologyView::legendLines(int width) const {
+  const double words = fontMetrics().horizontalAdvance(tr("GPUs: share of the step computing") + tr("links: bytes over capacity in the step") + QStringLiteral("0 100 % 0 100 %"));
+  return usage_ == Usage::compute && words + 280.0 > width ? 2 : 1;
+}
+
 void TopologyView::paintLegend(QPainter& painter, const Theme& theme, int width) const {
-  const double line = fontMetrics().height(), base = 8 + fontMetrics().ascent();
-  double x = 14;
+  const double line = fontMetrics().height();
+  double x = 14, top = 8;
   const auto text = [&](const QString& words, const QColor& color) {
-    const double advance = fontMetrics().horizontalAdvance(words);
-    if (x + advance > width - 8) return false;
     painter.setPen(color);
-    painter.drawText(QPointF(x, base), words);
-    x += advance + 6;
-    return true;
+    painter.drawText(QPointF(x, top + fontMetrics().ascent()), words);
+    x += fontMetrics().horizontalAdvance(words) + 6;
   };
   const auto ramp = [&](const QString& words, double most) {
-    if (!text(words, theme.text) || !text(QStringLiteral("0"), theme.muted)) return;
-    for (int i = 0; i < 40; ++i) painter.fillRect(QRectF(x + i * 2, 9, 2, line - 2), theme.heat(i / 39.0));
+    text(words, theme.text);
+    text(QStringLiteral("0"), theme.muted);
+    for (int i = 0; i < 40; ++i) painter.fillRect(QRectF(x + i * 2, top + 1, 2, line - 2), theme.heat(i / 39.0));
     x += 86;
     text(QStringLiteral("%1 %").arg(most * 100.0, 0, 'g', 3), theme.muted);
     x += 18;
   };
-  if (!data_.simulated) {
-    text(tr("not simulated yet"), theme.text);
-  } else {
-    if (usage_ == Usage::compute) ramp(tr("GPUs: share of the step computing"), 1.0);
-    ramp(usage_ == Usage::compute ? tr("links: bytes over capacity in the step") : tr("GPUs and links: bytes over capacity in the step"), link_scale_);
+  if (!data_.simulated) return text(tr("not simulated yet"), theme.text);
+  if (usage_ == Usage::compute) {
+    ramp(tr("GPUs: share of the step computing"), 1.0);
+    if (legendLines(width) > 1) x = 14, top += line + 4;
   }
-  text(tr("struck through: slow or failed"), theme.muted);
+  ramp(usage_ == Usage::compute ? tr("links: bytes over capacity in the step") : tr("GPUs and links: bytes over capacity in the step"), link_scale_);
+  const QString about = tr("struck through: slow or failed");
+  if (x + fontMetrics().horizontalAdvance(about) < width - 8) text(about, theme.muted);
 }
 
 void TopologyView::paintInto(QPainter& painter, const QSize& size) {

@@ -27,8 +27,7 @@ TopologyPanel::TopologyPanel(ScenarioDocument& document, QWidget* parent)
   about_->setWordWrap(true);
   about_->setMinimumHeight(fontMetrics().height() * 9);
   about_->setAlignment(Qt::AlignTop);
-  QHBoxLayout* bar = controlBar({caption(tr("Colour GPUs by"), usage_), usage_, nullptr, kind_, factor_, mark_, clear_});
-  bar->addStretch(1);
+  QLayout* bar = controlBar({caption(tr("Colour GPUs by"), usage_), usage_, nullptr, kind_, factor_, mark_, clear_});
   auto* side = new QWidget(this);
   auto* side_layout = new QVBoxLayout(side);
   side_layout->addWidget(about_);

@@ -50,6 +50,7 @@ void TopologyView::setData(TopologyData data) {
 
 void TopologyView::setUsage(Usage usage) {
   usage_ = usage;
+  layoutNodes(size());
   update();
 }
 
@@ -66,7 +67,7 @@ void TopologyView::layoutNodes(const QSize& size) {
   if (count < 1 || data_.gpus.empty()) return;
   const double line = fontMetrics().height();
   const bool fabric = count > 1 && data_.leaves_per_group > 0;
-  const double legend = line + 14;
+  const double legend = legendLines(size.width()) * (line + 4) + 10;
   spine_ = fabric && data_.leaf_groups > 1 ? QRectF(12, legend + 4, size.width() - 24, line + 6) : QRectF();
   const double top = legend + (spine_.isNull() ? 6 : line + 22);
   const QRectF area(12, top, size.width() - 24, size.height() - top - 10);

@@ -71,6 +71,7 @@ class TopologyView : public QWidget {
   [[nodiscard]] QPen wire(const Theme& theme, double share) const;
   [[nodiscard]] QRectF leafBar(std::size_t group) const;   // null: no fabric
   void paintLegend(QPainter& painter, const Theme& theme, int width) const;
+  [[nodiscard]] int legendLines(int width) const;
 
   TopologyData data_;
   Usage usage_ = Usage::compute;

@@ -220,9 +220,20 @@ class ViewTests : public QObject {
   }
   void memoryOfPipelineStages() {
     openPipeline();
+    window_->document().setAll({{"plan.tp", std::string("2")}, {"plan.sequence_parallel", std::string("true")}, {"training.execution", std::string("\"eager\"")}}, "tp");
+    QTRY_VERIFY_WITH_TIMEOUT(!window_->busy(), kPatience);
+    QVERIFY(window_->simulated()->run);
     MemoryPanel* memory = window_->memory();
     show(memory);
     QTRY_VERIFY_WITH_TIMEOUT(!memory->listing(), kPatience);
+    ChartView* chart = memory->charts().front();
+    for (const std::size_t part : {1, 2, 3, 5, 7}) {
+      chart->selectPoint(0, static_cast<int>(chart->chart().series[0].points.size() * part / 8));
+      double wanted = 0.0;
+      for (const auto& row : memory->kindsTable()->table().rows) wanted += row[0].text == QLatin1String("all") || row[0].text == QLatin1String("runtime") ? 0.0 : row[1].sort.toDouble();
+      QVERIFY2(std::abs(sumOf(memory->itemsTable()->table(), 4) / wanted - 1.0) < 1e-6, qPrintable(memory->itemsTable()->table().title));
+    }
+    QTest::mouseClick(memory->peakButton(), Qt::LeftButton);
     std::set<QString> micro_batches;
     for (const auto& row : memory->itemsTable()->table().rows) {
       if (!row[2].text.isEmpty()) micro_batches.insert(row[2].text);
@@ -518,6 +529,15 @@ class ViewTests : public QObject {
     for (QLabel* label : window_->editor()->findChildren<QLabel*>()) {
       if (!label->isVisible() || label->wordWrap()) continue;
       QVERIFY2(label->width() >= label->fontMetrics().horizontalAdvance(label->text()), qPrintable(label->text()));
+    }
+    // Every page fits the window: bars go on in a next line.
+    for (int i = 0; i < window_->pages()->count(); ++i) {
+      window_->pages()->setCurrentIndex(i);
+      QApplication::processEvents();
+      QVERIFY2(window_->minimumSizeHint().width() <= 1600, qPrintable(QStringLiteral("page %1 asks for %2").arg(i).arg(window_->minimumSizeHint().width())));
+      for (QWidget* w : window_->pages()->currentWidget()->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly)) {
+        if (w->isVisible()) QVERIFY2(w->geometry().right() <= window_->pages()->currentWidget()->width(), qPrintable(w->accessibleName()));
+      }
     }
     QApplication::setFont(kept);
   }
