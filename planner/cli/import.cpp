@@ -7,6 +7,7 @@
 #include "sim/core/text_file.h"
 #include "sim/graph/graph_file.h"
 #include "sim/import/format.h"
+#include "sim/trace/dependencies.h"
 #include "sim/trace/match.h"
 #include "sim/trace/summary.h"
 
@@ -18,7 +19,7 @@ struct Flags {
   bool report = false, formats = false;
 };
 
-std::string text_of(const trace::ImportedRun& run) {
+std::string text_of(const trace::ImportedRun& run, bool all = false) {
   std::string text = trace::summary_text(run);
   if (run.ranks.size() < 2) return text;
   const trace::Matching matching = trace::match_collectives(run);
@@ -26,7 +27,14 @@ std::string text_of(const trace::ImportedRun& run) {
     text += fmt::format("  {} collectives matched over ranks: {:.3f} ms of transfer in all; ends agree within {:.0f} us as recorded, {:.0f} us with clocks aligned\n", matching.operations.size(),
                         static_cast<double>(trace::total_transfer(matching)) * 1e-6, static_cast<double>(matching.raw_skew) * 1e-3, static_cast<double>(matching.skew) * 1e-3);
   }
-  return text + trace::report_text(matching.report, false);
+  return text + trace::report_text(matching.report, all);
+}
+
+/// What the recovered order of things says (import --report): kernels that nothing waits for, guessed launches, edges by source.
+std::string dependencies_text(const trace::ImportedRun& run) {
+  Diagnostics report;
+  for (const trace::RankTrace& rank : run.ranks) report.merge(trace::recover_dependencies(run, rank).report);
+  return report.empty() ? "" : "order between operations\n" + trace::report_text(report, true);
 }
 
 std::string text_of(const import::ImportedGraphs& graphs) {
@@ -68,7 +76,11 @@ ExitCode import_files(const Flags& flags) {
   if (total > (std::uint64_t{64} << 20)) bar.finish();
   std::string text;
   for (const import::Imported& one : imported) {
-    text += std::visit([](const auto& content) { return text_of(content); }, one);
+    if (const auto* run = std::get_if<trace::ImportedRun>(&one)) {
+      text += text_of(*run, flags.report) + (flags.report ? dependencies_text(*run) : "");
+    } else {
+      text += std::visit([](const auto& content) { return text_of(content); }, one);
+    }
     text += trace::report_text(import::report_of(one), flags.report);
   }
   fmt::print("{}", text);

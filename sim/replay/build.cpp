@@ -61,6 +61,17 @@ std::vector<ProgramInput> bind_groups(const trace::ImportedRun& run, const trace
   return inputs;
 }
 
+/// Counts in are counts out: every collective with a kernel is in the programs, kind by kind.
+void count_collectives(const trace::ImportedRun& run, Built& built) {
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    for (const trace::Collective& c : run.ranks[r].collectives) {
+      if (c.device_op == kNone) continue;
+      const bool out = built.task_of[r][c.device_op] != kNoTask;
+      built.report.add(std::string(out ? "import.replay.collectives." : "import.replay.collectives_left_out.") + trace::name_of(c.kind), out ? Severity::info : Severity::error, run.strings.at(c.name));
+    }
+  }
+}
+
 }  // namespace
 
 Built build_programs(const trace::ImportedRun& run, const trace::Matching& matching, const std::vector<trace::Dependencies>& dependencies) {
@@ -93,6 +104,7 @@ Built build_programs(const trace::ImportedRun& run, const trace::Matching& match
     for (const trace::Collective& c : rank.collectives) alone += c.device_op != kNone && inputs[r].transfers.count(static_cast<std::uint32_t>(&c - rank.collectives.data())) == 0 ? 1 : 0;
     if (alone > 0) built.report.add("import.replay.collectives_with_unknown_waiting", Severity::warning, built.workload.programs.back().name + ": their other members are not imported; transfer and waiting stay as measured together", alone);
   }
+  count_collectives(run, built);
   return built;
 }
 

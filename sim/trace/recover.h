@@ -27,5 +27,7 @@ void recover_order(const RankTrace& rank, Dependencies& result);
 void recover_edges(const ImportedRun& run, const RankTrace& rank, Dependencies& result);
 /// Fills waits.
 void recover_waits(const ImportedRun& run, const RankTrace& rank, Dependencies& result);
+/// Counts device operations that nothing waits for: no later one of their stream, no edge, no host wait. In a sound trace these are the last of each stream.
+void count_without_dependants(const ImportedRun& run, const RankTrace& rank, Dependencies& result);
 
 }  // namespace sgsim::trace

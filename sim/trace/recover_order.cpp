@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/trace/match.h"
 #include "sim/trace/recover.h"
 
 namespace sgsim::trace {
@@ -34,11 +35,29 @@ void recover_order(const RankTrace& rank, Dependencies& result) {
   std::stable_sort(result.order.begin(), result.order.end(), [&](std::uint32_t a, std::uint32_t b) { return result.issue[a] < result.issue[b]; });
 }
 
+void count_without_dependants(const ImportedRun& run, const RankTrace& rank, Dependencies& result) {
+  std::vector<bool> waited_for(rank.device_ops.size(), false);
+  for (const std::uint32_t before : result.stream_before) {
+    if (before != kNone) waited_for[before] = true;
+  }
+  for (const StreamEdge& edge : result.edges) waited_for[edge.from] = true;
+  for (const HostWait& wait : result.waits) {
+    for (const std::uint32_t op : wait.device_ops) waited_for[op] = true;
+  }
+  for (const Edge& edge : rank.edges) {
+    if (edge.from.table == NodeTable::device_ops && edge.from.index < waited_for.size()) waited_for[edge.from.index] = true;
+  }
+  for (std::uint32_t i = 0; i < waited_for.size(); ++i) {
+    if (!waited_for[i]) result.report.add("import.dependencies.without_dependants", Severity::info, rank_name(rank) + ": " + run.strings.at(rank.device_ops[i].name));
+  }
+}
+
 Dependencies recover_dependencies(const ImportedRun& run, const RankTrace& rank) {
   Dependencies result;
   recover_order(rank, result);
   recover_edges(run, rank, result);
   recover_waits(run, rank, result);
+  count_without_dependants(run, rank, result);
   return result;
 }
 

@@ -60,6 +60,9 @@ CASES = [
     ("a chain of 100,000 nodes (Chakra)", "chain", 0, ["100000 kernels"]),
     ("3,000 brackets deep", "kineto/nested.json", 0, [(K + "operators", 1)]),
     ("no event", "kineto/empty.json", 0, ["0 kernels"]),
+    ("a kernel that nothing waits for: the last", "kineto/overrun.json", 0, [("import.dependencies.without_dependants", 1)]),
+    ("collectives: as many simulated as read", "kineto/rank-0.json kineto/rank-1.json", 0,
+     [(K + "collectives.all_reduce", 2), ("import.replay.collectives.all_reduce", 2), (K + "collectives.all_gather", 2), ("import.replay.collectives.all_gather", 2)], ["replay"]),
     ("JSON of another kind", "kineto/not_a_trace.json", 2, ["expected one of: "]),
 ]
 
