@@ -66,6 +66,9 @@ struct Stack {
   /// Each micro-batch's gradients stay in the type of the parameters beside the sum in gradient_dtype until the next backward
   /// pass (DeepSpeed runtime/bf16_optimizer.py, update_hp_grads without clear_lp_grads).
   bool keeps_raw_gradients = false;
+  /// An optimizer that loops over tensors keeps its step counters on the GPU and reads each (`.item()`; Composer's DecoupledAdamW): the host
+  /// waits for all gradients before it issues the update, tensor by tensor.
+  bool optimizer_reads_steps = false;
   /// The host waits for the device at the end of every step (`loss.item()`), so that its per-step work is exposed.
   bool synchronize_each_step = false;
   /// The host waits for the device before each micro-batch's forward pass (DeepSpeed's ThroughputTimer.start).

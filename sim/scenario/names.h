@@ -64,6 +64,7 @@ inline constexpr pair<string_view, bool lower::Stack::*> kStackSwitches[] = {
     {"optimizer_in_graph", &lower::Stack::optimizer_in_graph},
     {"launch_blocking", &lower::Stack::launch_blocking},
     {"keeps_raw_gradients", &lower::Stack::keeps_raw_gradients},
+    {"optimizer_reads_steps", &lower::Stack::optimizer_reads_steps},
     {"synchronize_each_step", &lower::Stack::synchronize_each_step},
     {"forward_host_sync", &lower::Stack::forward_host_sync},
     {"pipeline_host_sync", &lower::Stack::pipeline_host_sync},

@@ -244,6 +244,8 @@ void State::update() {
     append(out_.step.finish, host_optimizer_actions(share, in_.training.optimizer, in_.host_link, in_.new_token(), in_.new_token()));
     return;
   }
+  const bool reads_steps = in_.training.stack.optimizer_reads_steps && !in_.training.optimizer_fused && in_.training.optimizer == Optimizer::adamw;
+  if (reads_steps) append(out_.step.finish, read_step_counters(share));
   append(out_.step.finish, optimizer_actions(share, in_.training.optimizer, in_.training.optimizer_fused));
 }
 

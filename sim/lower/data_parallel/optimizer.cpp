@@ -75,6 +75,13 @@ std::vector<Action> optimizer_actions(const OptimizerShare& share, Optimizer opt
   return actions;
 }
 
+std::vector<Action> read_step_counters(const OptimizerShare& share) {
+  if (share.elements <= 0.0 || share.tensors == 0) return {};
+  const graph::MemoryBound counter{.kind = graph::MemoryKind::copy, .read = Bytes(4.0), .written = Bytes(4.0), .flops = Flops()};
+  return {HostWork{.name = "first step counter", .host = {}, .after_compute = true, .waits = {}}, optimizer_kernels("count steps", counter, share.tensors, share.tensors),
+          optimizer_kernels("read step counters", counter, share.tensors, share.tensors)};
+}
+
 std::vector<Action> clip_actions(const OptimizerShare& share, const std::vector<Slot>& groups, Token summed) {
   std::vector<Action> actions;
   if (share.elements <= 0.0 || share.tensors == 0) return actions;

@@ -20,6 +20,9 @@ struct OptimizerShare {
 /// parameter (torch.optim.adamw._single_tensor_adamw). SGD without momentum: one pass. A master copy is written back to the parameters.
 [[nodiscard]] std::vector<Action> optimizer_actions(const OptimizerShare& share, Optimizer optimizer, bool fused);
 
+/// What reading step counters that lie on the GPU adds before the update: the wait for everything before it, and two small kernels a tensor.
+[[nodiscard]] std::vector<Action> read_step_counters(const OptimizerShare& share);
+
 /// Gradient clipping (torch.nn.utils.clip_grad_norm_, foreach): norms of all gradients, their sum over the ranks in `groups`
 /// (one scalar all-reduce each), then a scaling pass. The scale stays on the device; no host synchronisation.
 [[nodiscard]] std::vector<Action> clip_actions(const OptimizerShare& share, const std::vector<Slot>& groups, Token summed);

@@ -70,6 +70,7 @@ lower::Training draw_training(bool captured) {
   s.nccl_in_graph = flip();
   s.optimizer_in_graph = flip();
   s.synchronize_each_step = flip();
+  s.optimizer_reads_steps = flip();
   s.pipeline_host_sync = flip();
   s.pipeline_waits_for_sends = flip();
   s.interleaved_waits_for_sends = flip();
