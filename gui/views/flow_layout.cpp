@@ -11,7 +11,7 @@ bool belongsToNext(const QLayoutItem& item) {
   return label != nullptr && label->buddy() != nullptr;
 }
 
-bool grows(const QLayoutItem& item) { return (item.expandingDirections() & Qt::Horizontal) != 0; }
+bool grows(const QLayoutItem& item) { return (item.expandingDirections() & Qt::Horizontal) != 0 && item.maximumSize().width() > item.sizeHint().width(); }
 
 /// A control that may grow needs its least only.
 int widthOf(const QLayoutItem& item) { return grows(item) ? std::max(item.minimumSize().width(), std::min(item.sizeHint().width(), 260)) : item.sizeHint().width(); }
