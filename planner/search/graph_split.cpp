@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kMostRuns = 300;
 constexpr std::size_t kMostPrefixes = 1500;
+constexpr double kLooseEnd = 0.002;  // of all time: a batch norm's running statistics are some 1e-4
 
 std::string shortened(const std::string& path, std::size_t depth) {
   std::size_t at = 0;
@@ -143,7 +144,7 @@ split::WorkGraph work_graph_of(const scenario::Scenario& s, const scenario::Inpu
     if (!kernel.is_communication) out.nodes[runs.run_of(k)].time += cost::kernel_time(*inputs.profile, kernel.work, diagnostics).time;
   }
   add_values(compiled, runs, state_bytes(s.training), out);
-  return out;
+  return split::without_loose_ends(out, kLooseEnd);
 }
 
 namespace {
@@ -156,7 +157,7 @@ std::size_t unit_runs(const plan::ModelShape& shape) { return shape.layers > 0 ?
 std::string split_text(const scenario::Scenario& s, const scenario::Inputs& inputs, int stages) {
   if (stages > s.cluster.gpus()) {
     throw InputError({.file = "--split", .where = "", .found = fmt::format("{} stages of one GPU each on {} GPU{}", stages, s.cluster.gpus(), s.cluster.gpus() == 1 ? "" : "s"), .expected = "a cluster with a GPU for every stage",
-                      .hint = "cuts are priced with the cluster's links; e.g. --set cluster.nodes=... or --set cluster.builtin=dgx-h100"});
+                      .hint = "cuts are priced with the cluster's links; e.g. --set cluster.nodes=4, or --set cluster.node.gpus=8 where a node has fewer"});
   }
   const split::WorkGraph graph = work_graph_of(s, inputs, kMostRuns);
   split::SplitRequest request{.stages = stages, .capacity = s.cluster.node.gpu.memory, .links = {}, .most_prefixes = kMostPrefixes};

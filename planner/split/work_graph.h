@@ -43,4 +43,9 @@ using Prefix = std::vector<bool>;
 /// No edge leads back into the set.
 [[nodiscard]] bool is_prefix(const WorkGraph& graph, const Prefix& set);
 
+/// The graph without loose ends, each of which doubles the number of prefixes and decides nothing: a node that nobody reads (a batch norm whose result is
+/// computed in its readers) goes to the last node that it reads; if it takes at most `small` of all time, one that reads nothing goes to its
+/// first reader, one that does neither to the node before it, and one that only loose ends read to what it reads. The first and the last node stay.
+[[nodiscard]] WorkGraph without_loose_ends(const WorkGraph& graph, double small);
+
 }  // namespace sgsim::split

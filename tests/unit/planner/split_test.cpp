@@ -187,3 +187,20 @@ TEST_CASE("units: equal brute force over all boundaries") {
     if (split) CHECK(split->exposed.value() == Approx(best));
   }
 }
+
+// a -> b -> c -> d with running statistics e (of b) and f (of e) that nobody reads, and a constant g that c alone reads. e and f go to b, g to c.
+TEST_CASE("split: loose ends go where they cannot be cut off") {
+  split::WorkGraph graph;
+  for (const char* name : {"a", "b", "e", "f", "g", "c", "d"}) graph.nodes.push_back({.name = name, .time = Seconds(std::string(name) < "e" ? 10.0 : 0.01), .memory = Bytes(1.0)});
+  const auto edge = [&](std::uint32_t from, std::uint32_t to) { graph.edges.push_back({.from = from, .to = to, .bytes = Bytes(4.0), .value = static_cast<std::uint32_t>(graph.edges.size())}); };
+  edge(0, 1), edge(1, 2), edge(2, 3), edge(4, 5), edge(1, 5), edge(5, 6);
+  const split::WorkGraph merged = split::without_loose_ends(graph, 0.01);
+  REQUIRE(merged.nodes.size() == 4);
+  CHECK(merged.nodes[1].name == "b");
+  CHECK(merged.nodes[1].time.value() == Approx(10.02));
+  CHECK(merged.nodes[2].name == "c");
+  CHECK(merged.nodes[2].memory.value() == Approx(2.0));
+  CHECK(merged.edges.size() == 3);
+  for (const split::WorkEdge& e : merged.edges) CHECK(e.from + 1 == e.to);
+  CHECK(split::without_loose_ends(graph, 1e-6).nodes.size() == 6);  // nothing is that small: f alone, which nobody reads
+}
