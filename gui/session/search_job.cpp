@@ -30,7 +30,7 @@ FoundPlan plan_of(const search::Found& found, const scenario::Scenario& s, const
   plan.gpus = found.candidate.nodes * s.cluster.node.gpus;
   plan.step_time = found.figures().step_time.value();
   plan.memory = found.figures().reserved.value();
-  plan.headroom = s.cluster.node.gpu.memory.value() - plan.memory;
+  plan.headroom = s.cluster.node.gpu.memory.value() - found.figures().needed.value();  // what the allocator holds unused it gives back
   plan.batch = static_cast<double>(found.candidate.plan.global_batch);
   plan.useful = search::useful_share(economics, plan.gpus).value_or(-1.0);
   plan.simulated = found.exact.has_value();
