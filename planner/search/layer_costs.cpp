@@ -177,7 +177,7 @@ std::shared_ptr<const LayerCosts> LayerCostTable::make(const Candidate& candidat
   const lower::SegmentedModel& model = *result->model;
   Diagnostics diagnostics;
   const lower::TaskCosts costs = lower::training_costs(*inputs.profile, s.training, diagnostics);
-  auto priced = lower::price_segments(model, s.training.execution, s.training.stack, costs, split, s.plan.tp);
+  auto priced = lower::price_plan(model, s.plan, s.training, costs);
   if (costs.power) lower::apply_power_limit(priced, model, *costs.power);  // lowering counts the optimizer's share of the step too
   const bool captured = s.training.execution == compile::Execution::cuda_graph && s.training.stack.nccl_in_graph;
   const Seconds host = captured ? Seconds() : costs.launch.host_per_collective;

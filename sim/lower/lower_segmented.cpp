@@ -69,7 +69,7 @@ Stages build_stages(const StageInput& input, const cluster::Cluster& cluster, co
 
 Lowered lower_segmented(const SegmentedModel& model, const plan::Plan& plan, const Training& training, const cluster::Cluster& cluster,
                         const ShapeOf& shape_of, const TaskCosts& costs, const LowerOptions& options) {
-  std::vector<SegmentLaunches> segments = price_segments(model, training.execution, training.stack, costs, plan.schedule == plan::Schedule::zero_bubble, plan.tp);
+  std::vector<SegmentLaunches> segments = price_plan(model, plan, training, costs);
   if (costs.power) apply_power_limit(segments, model, *costs.power, optimizer_load(model, plan, training, costs));
   const auto stages = partition(model, plan);
   const int shard_group = resolved_shard_group(plan, cluster.node.gpus);

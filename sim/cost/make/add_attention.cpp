@@ -58,31 +58,17 @@ void carry_attention_to_a100(Profile& p, const AttentionTable& table) {
   }
   p.sources["attention-carried"] = {.kind = ProvenanceKind::published, .source = "Dao, FlashAttention-2 (arXiv 2307.08691), abstract and figures 4 to 6: forward up to 73 %, backward up to 63 % of the A100's peak", .machine = "NVIDIA A100-SXM4-80GB", .date = "2023-07",
                                     .software = "FlashAttention 2", .note = "the longest block's share of that rate from vLLM's table of the same GPU (published/kernels.json.gz), whose kernels reach 57 %; head size 64 at 0.87 of 128; dense masks by the H200's ratio (both assumed)"};
-  p.attention_tables.clear();
 }
 
 }  // namespace
 
-void add_attention(Profile& p, const GpuFacts& facts, const std::string& truth_dir, const Traces& traces) {
+void add_attention(Profile& p, const std::string& truth_dir, const Traces& traces) {
   constexpr double kHelpers = 0.55;  // 168 MB of row sums and gradient conversion in 64.6 us (llama_8b_fsdp2_compile)
   p.factors["attention.helper_memory_efficiency"] = {kHelpers, "attention-traced"};
   p.sources["attention-traced"] = traced("cuDNN's fused attention, forward and backward; constants fitted to the shapes of gpt2, llama, mixtral and bert runs");
   p.attention_models = traced_attention_models(traces, kHelpers);
-  if (p.name == "h200") return;  // its own traces are nearer than another GPU's serving kernels
-  const auto rows = read_attention(truth_dir + "/published/kernels.json.gz", facts.attention_gpu, facts.attention_kernel);
-  const Datasheet measured_on = datasheet(facts.hopper ? "h100" : "a100-80gb");
-  AttentionTable table = attention_grid(measured_on, rows, 0.75);
-  const double slower = measured_on.peak.at(graph::DType::bfloat16).value / p.gpu.peak.at(graph::DType::bfloat16).value;
-  for (std::int64_t& ns : table.time_ns) ns = std::llround(static_cast<double>(ns) * slower);
-  table.source = "attention-table";
-  const std::vector<double> errors = attention_errors(p, table);
-  table.held_out = {.rows = static_cast<int>(errors.size()), .median = median(errors), .p90 = quantile(errors, 0.9)};
-  p.sources["attention-table"] = {.kind = ProvenanceKind::measured, .source = "validation data set (shared/truth/published/kernels.json.gz, attention_fwd_causal, " + std::string(facts.attention_kernel) + ")",
-                                  .machine = measured_on.name, .date = "", .software = facts.hopper ? "vLLM 0.24.0, FlashAttention 3" : "vLLM 0.14.0, FlashAttention 2",
-                                  .note = std::string(kLicence) + ". Less the key-value cache that these kernels also write (2 x its bytes at 0.75 of HBM: heads per group then no longer matters), median over batch, heads and groups. "
-                                          "Each node predicted from the others: median error " + percent(table.held_out.median) + ", p90 " + percent(table.held_out.p90)};
-  p.attention_tables.push_back(table);
-  if (!facts.hopper) carry_attention_to_a100(p, table);  // the table gives the shape only
+  if (p.name == "h200") return;  // its own traces
+  carry_attention_to_a100(p, attention_grid(datasheet("a100-80gb"), read_attention(truth_dir + "/published/kernels.json.gz", "A100-SXM4-80GB", "vllm_flash_attn"), 0.75));
 }
 
 }  // namespace sgsim::cost::make

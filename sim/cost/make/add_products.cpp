@@ -35,10 +35,6 @@ void take_off_quantisation(std::vector<ProductRow>& rows, const Datasheet& gpu) 
   }
 }
 
-/// Parts that nobody measured, but one of the same SMs.
-bool is_carried(std::string_view name) { return name == "a100-40gb" || name == "h100-96gb"; }
-const char* measured_part(const GpuFacts& facts) { return facts.hopper ? "h100" : "a100-80gb"; }
-
 /// Rate of large products against the bound, for shapes outside every table.
 double large_efficiency(const Profile& profile, const MatmulModel& model, const std::vector<ProductRow>& rows) {
   std::vector<double> ratios;
@@ -53,9 +49,9 @@ double large_efficiency(const Profile& profile, const MatmulModel& model, const 
 
 void add_products(Profile& p, const GpuFacts& facts, const std::string& truth_dir) {
   const std::string path = truth_dir + "/kernels/" + std::string(facts.products);
-  const bool smaller = is_carried(p.name);
+  const bool smaller = p.name == "a100-40gb";
   Profile measured = p;  // the GPU that the table was measured on
-  if (smaller) measured.gpu = datasheet(measured_part(facts));
+  if (smaller) measured.gpu = datasheet("a100-80gb");
   MatmulModel model = product_model(facts.hopper);
   const auto rows = read_products(path, "bfloat16");
   model.math_efficiency = large_efficiency(measured, model, rows);
@@ -69,8 +65,7 @@ void add_products(Profile& p, const GpuFacts& facts, const std::string& truth_di
       .kind = smaller ? ProvenanceKind::fitted : ProvenanceKind::measured, .source = "validation data set (shared/truth/kernels/" + std::string(facts.products) + ", gemm_dtype bfloat16)",
       .machine = measured.gpu.name, .date = "", .software = facts.hopper ? "vLLM 0.24.0 (torch.nn.functional.linear)" : "SGLang 0.5.10 (torch linear layer)",
       .note = std::string(kLicence) + ". Nodes are robust local fits over " + std::to_string(rows.size()) + " rows; of the fifth left out with m, n, k >= 512: median error " + percent(table.held_out.median) + ", p90 " +
-              percent(table.held_out.p90) + (!smaller ? "" : facts.hopper ? ". Carried from the 80 GB GPU by the bound: same SMs, the clock of a 500 W cap, 2.4 instead of 3.35 TB/s"
-                                         : ". Carried from the 80 GB GPU by the bound: same SMs and clock, 1.555 instead of 2.039 TB/s")};
+              percent(table.held_out.p90) + (smaller ? ". Carried from the 80 GB GPU by the bound: same SMs and clock, 1.555 instead of 2.039 TB/s" : "")};
   p.sources["product-bound"] = {.kind = ProvenanceKind::fitted, .source = p.sources["products-bf16"].source, .machine = p.sources["products-bf16"].machine, .date = "", .software = p.sources["products-bf16"].software,
                                 .note = facts.hopper ? "plain roofline: cuBLAS on Hopper picks among many persistent tiles, and counting waves made held-out errors larger"
                                                      : "tiles and wave weights by coordinate search on held-out error"};
@@ -82,12 +77,10 @@ void add_fp8(Profile& p, const GpuFacts& facts, const std::string& truth_dir) {
   model.source = "products-fp8";
   auto rows = read_products(truth_dir + "/kernels/" + std::string(facts.products), "fp8");
   Profile alone = p;
-  if (is_carried(p.name)) alone.gpu = datasheet(measured_part(facts));
   take_off_quantisation(rows, alone.gpu);
   model.math_efficiency = large_efficiency(alone, model, rows);
   alone.matmul_models = {model};
   MatmulTable table = product_table(alone, model, rows, true, "products-fp8");
-  if (is_carried(p.name)) table = carried_table(table, alone.gpu, model, p.gpu, model);
   model.sigma = table.held_out.p90 / 1.645 * 1.5;
   p.sources["products-fp8"] = {.kind = ProvenanceKind::measured, .source = "validation data set (shared/truth/kernels/" + std::string(facts.products) + ", gemm_dtype fp8)", .machine = alone.gpu.name, .date = "",
                                .software = "vLLM 0.24.0 (CutlassFP8ScaledMMLinearKernel)",

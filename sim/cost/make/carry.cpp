@@ -1,8 +1,7 @@
 #include "sim/cost/make/parts.h"
 
-#include <algorithm>
-#include <cmath>
 #include <string>
+#include <utility>
 
 #include "sim/cost/make/fits.h"
 #include "sim/cost/make/tables.h"
@@ -11,8 +10,6 @@ namespace sgsim::cost::make {
 namespace {
 
 constexpr const char* kPrefix = "h200-";
-
-bool starts_with(const std::string& text, const char* start) { return text.rfind(start, 0) == 0; }
 
 /// Copies provenance of the measured GPU under names of its own, and says what was done with it.
 class Sources {
@@ -46,7 +43,6 @@ const MatmulModel& model_of(const Profile& p, graph::DType dtype) {
 void carry_products(Profile& p, const Profile& measured, Sources& sources) {
   p.matmul_models = measured.matmul_models;
   for (MatmulModel& m : p.matmul_models) m.source = sources.carried(m.source);
-  p.matmul_tables.clear();
   for (const MatmulTable& table : measured.matmul_tables) {
     const MatmulModel& model = model_of(measured, table.dtype);
     MatmulTable t = carried_table(table, measured.gpu, model, p.gpu, model);
@@ -64,7 +60,6 @@ void carry_attention(Profile& p, const Profile& measured, Sources& sources) {
 
 void carry_curves(Profile& p, const Profile& measured, Sources& sources) {
   const double slower = measured.gpu.hbm_bandwidth.value / p.gpu.hbm_bandwidth.value;
-  p.bandwidth_curves.clear();
   for (const BandwidthCurve& curve : measured.bandwidth_curves) {
     BandwidthCurve c = curve.kind == graph::MemoryKind::cross_entropy ? curve : scaled_curve(curve, slower);
     c.sigma = curve.sigma + 0.05;  // as other carried curves
@@ -76,13 +71,13 @@ void carry_curves(Profile& p, const Profile& measured, Sources& sources) {
 /// What belongs to SMs and power, not to links: "power.*" in shares of this part's own limit.
 void carry_factors(Profile& p, const Profile& measured, double limit_share, Sources& sources) {
   for (const auto& [name, factor] : measured.factors) {
-    const bool energy = starts_with(name, "power.energy.") || name == "power.base" || name == "power.communication";
-    if (!energy && !starts_with(name, "power.") && !starts_with(name, "attention.") && !starts_with(name, "interference.intra_node.") && !starts_with(name, "sustained.")) continue;
-    p.factors[name] = {energy ? factor.value / limit_share : factor.value, sources.carried(factor.source)};
+    const bool drawn = name.starts_with("power.energy.") || name == "power.base" || name == "power.communication";
+    const bool kept = name.starts_with("power.") || name.starts_with("attention.") || name.starts_with("interference.intra_node.") || name.starts_with("sustained.");
+    if (kept) p.factors[name] = {drawn ? factor.value / limit_share : factor.value, sources.carried(factor.source)};
   }
   for (const auto& [name, time] : measured.times) p.times[name] = {time.value, sources.carried(time.source)};
   for (const auto& [name, rate] : measured.rates) {
-    if (starts_with(name, "copy.")) p.rates[name] = {rate.value, sources.carried(rate.source)};
+    if (name.starts_with("copy.")) p.rates[name] = {rate.value, sources.carried(rate.source)};
   }
 }
 

@@ -9,11 +9,11 @@ namespace sgsim::cost::make {
 namespace {
 
 constexpr std::array<GpuFacts, 5> kFacts = {{
-    {"a100-80gb", false, "a100_sxm_gemm_sglang_0.5.10.csv.gz", "a100_sxm_comm_nccl_2.27.3.csv.gz", "A100-SXM4-80GB", "vllm_flash_attn"},
-    {"a100-40gb", false, "a100_sxm_gemm_sglang_0.5.10.csv.gz", "a100_sxm_comm_nccl_2.27.3.csv.gz", "A100-SXM4-80GB", "vllm_flash_attn"},
-    {"h100", true, "h100_sxm_gemm_vllm_0.24.0.csv.gz", "h100_sxm_comm_nccl_2.29.2.csv.gz", "H100-80GB-SXM", "vllm_flash_attn_fa3", 700.0},
-    {"h100-96gb", true, "h100_sxm_gemm_vllm_0.24.0.csv.gz", "h100_sxm_comm_nccl_2.29.2.csv.gz", "H100-80GB-SXM", "vllm_flash_attn_fa3", 500.0},
-    {"h200", true, "h200_sxm_gemm_vllm_0.24.0.csv.gz", "h200_sxm_comm_nccl_2.29.2.csv.gz", "H100-80GB-SXM", "vllm_flash_attn_fa3"},
+    {"a100-80gb", false, "a100_sxm_gemm_sglang_0.5.10.csv.gz", "a100_sxm_comm_nccl_2.27.3.csv.gz"},
+    {"a100-40gb", false, "a100_sxm_gemm_sglang_0.5.10.csv.gz", "a100_sxm_comm_nccl_2.27.3.csv.gz"},
+    {"h100", true, "h100_sxm_gemm_vllm_0.24.0.csv.gz", "h100_sxm_comm_nccl_2.29.2.csv.gz", 700.0},
+    {"h100-96gb", true, "h100_sxm_gemm_vllm_0.24.0.csv.gz", "h100_sxm_comm_nccl_2.29.2.csv.gz", 500.0},
+    {"h200", true, "h200_sxm_gemm_vllm_0.24.0.csv.gz", "h200_sxm_comm_nccl_2.29.2.csv.gz"},
 }};
 
 Datasheet a100(const char* name, double gib, double hbm) {

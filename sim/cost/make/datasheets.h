@@ -13,8 +13,6 @@ struct GpuFacts {
   bool hopper = false;            // persistent kernels, FP8, NVLink 4 with multicast
   std::string_view products;      // file in kernels/
   std::string_view collectives;   // file in kernels/
-  std::string_view attention_gpu; // "gpu" in published/kernels.json.gz
-  std::string_view attention_kernel;
   double watts = 0.0;             // power limit of a part whose kernels are carried from the measured H200; 0: its own tables
 };
 

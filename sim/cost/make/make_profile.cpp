@@ -59,15 +59,18 @@ Profile make_profile(std::string_view name, const std::string& truth_dir, const 
   add_sources(p);
   add_constants(p, facts.hopper);
   const Traces traces = read_traces(truth_dir);
-  add_products(p, facts, truth_dir);
-  if (facts.hopper) add_fp8(p, facts, truth_dir);
-  add_layouts(p, traces);
-  add_attention(p, facts, truth_dir, traces);
-  add_memory(p, traces, p.name == "h200");
+  constexpr double kMeasuredWatts = 700.0;  // the limit under which the H200 was measured
+  if (facts.watts > 0.0) {
+    carry_from_measured(p, load_profile(measured_h200), facts.watts, kMeasuredWatts);
+  } else {
+    add_products(p, facts, truth_dir);
+    if (facts.hopper) add_fp8(p, facts, truth_dir);
+    add_layouts(p, traces);
+    add_attention(p, truth_dir, traces);
+    add_memory(p, traces, p.name == "h200");
+  }
   add_convolutions(p, traces, p.name == "h200");
   add_collectives(p, facts, truth_dir);
-  constexpr double kHopperWatts = 700.0;  // the limit under which the H200 was measured
-  if (facts.watts > 0.0) carry_from_measured(p, load_profile(measured_h200), facts.watts, kHopperWatts);
   drop_unused_sources(p);
   return profile_from_text(to_text(p), p.name);  // rounded and checked as the file will be
 }

@@ -32,12 +32,12 @@ void add_products(Profile& p, const GpuFacts& facts, const std::string& truth_di
 void add_fp8(Profile& p, const GpuFacts& facts, const std::string& truth_dir);
 /// Layouts, alignment and TF32 from the traces.
 void add_layouts(Profile& p, const Traces& traces);
-void add_attention(Profile& p, const GpuFacts& facts, const std::string& truth_dir, const Traces& traces);
+void add_attention(Profile& p, const std::string& truth_dir, const Traces& traces);
 void add_memory(Profile& p, const Traces& traces, bool h200);
 void add_convolutions(Profile& p, const Traces& traces, bool h200);
-/// Replaces what a Hopper GPU's published tables say of products, attention, bandwidth-bound kernels, power and host by what
-/// sgsim-calibrate and PyTorch measured on an H200 of the same SMs: products over their bound, bytes by HBM bandwidth, energies as
-/// shares of a limit of `watts` instead of `measured_watts`. Collectives, convolutions and memory stay the part's own.
+/// In place of the parts above up to memory, for a Hopper GPU that cannot be measured: products over their bound, attention, bandwidth-bound
+/// kernels by HBM bandwidth, power and host as sgsim-calibrate and PyTorch measured them on an H200 of the same SMs; energies as shares of a
+/// limit of `watts` instead of `measured_watts`.
 void carry_from_measured(Profile& p, const Profile& measured, double watts, double measured_watts);
 void add_collectives(Profile& p, const GpuFacts& facts, const std::string& truth_dir);
 

@@ -81,29 +81,6 @@ MatmulTable carried_table(const MatmulTable& table, const Datasheet& from, const
   return result;
 }
 
-std::vector<double> attention_errors(const Profile& profile, const AttentionTable& table) {
-  std::vector<double> errors;
-  Diagnostics diagnostics;
-  Profile trial = profile;
-  for (std::size_t b = 0; b < table.batch_heads.size(); ++b) {
-    for (std::size_t l = 1; l + 1 < table.length.size(); ++l) {  // an end node has no neighbour beyond it
-      const std::int64_t ns = table.time_ns[b * table.length.size() + l];
-      if (ns == 0) continue;
-      AttentionTable without = table;  // its length is not a node of the axis any more
-      without.length.erase(without.length.begin() + static_cast<std::ptrdiff_t>(l));
-      without.time_ns.clear();
-      for (std::size_t i = 0; i < table.time_ns.size(); ++i) {
-        if (i % table.length.size() != l) without.time_ns.push_back(table.time_ns[i]);
-      }
-      trial.attention_tables = {without};
-      const std::int64_t heads = table.batch_heads[b];
-      const graph::Attention work{.batch = 1, .heads = heads, .kv_heads = heads, .q_len = table.length[l], .kv_len = table.length[l], .head_dim = table.head_dim};
-      errors.push_back(std::abs(kernel_time(trial, work, diagnostics).time.value() * 1e9 / static_cast<double>(ns) - 1.0));
-    }
-  }
-  return errors;
-}
-
 AttentionTable attention_grid(const Datasheet& gpu, const std::vector<AttentionRow>& rows, double cache_efficiency) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<double>> by_node;
   std::set<std::int64_t> batch_heads, lengths;

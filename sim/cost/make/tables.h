@@ -28,9 +28,6 @@ struct Thinning {
 /// The table of another GPU: measured over bound carries over, the bound is the other GPU's.
 [[nodiscard]] MatmulTable carried_table(const MatmulTable& table, const Datasheet& from, const MatmulModel& from_model, const Datasheet& to, const MatmulModel& to_model);
 
-/// Relative error of each node when it is predicted without itself from its neighbours in the table.
-[[nodiscard]] std::vector<double> attention_errors(const Profile& profile, const AttentionTable& table);
-
 /// The grid of forward attention (batch * heads by length): per node the median over the rows, the writing of the keys and
 /// values into a cache that these kernels also do taken off (2 * cache bytes at `cache_efficiency` of the HBM bandwidth).
 [[nodiscard]] AttentionTable attention_grid(const Datasheet& gpu, const std::vector<AttentionRow>& rows, double cache_efficiency);

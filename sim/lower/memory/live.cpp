@@ -94,7 +94,7 @@ std::size_t changes_until(const MemoryLog& log, const MemoryPoint& point) {
 
 MemoryLog memory_log(const SegmentedModel& model, const plan::Plan& plan, const Training& training, const cluster::Cluster& cluster, const TaskCosts& costs, int stage) {
   SGSIM_CHECK(stage >= 0 && stage < plan.pp, "no such stage");
-  const std::vector<SegmentLaunches> segments = price_segments(model, training.execution, training.stack, costs, plan.schedule == plan::Schedule::zero_bubble, plan.tp);
+  const std::vector<SegmentLaunches> segments = price_plan(model, plan, training, costs);
   const auto stages = partition(model, plan);
   const StageInput input{.model = model, .segments = segments, .stages = stages, .plan = plan, .training = training, .costs = costs,
                          .shard_group = resolved_shard_group(plan, cluster.node.gpus), .merge_lockstep = false, .host_link = host_link_of(cluster.node)};

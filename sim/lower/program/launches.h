@@ -48,6 +48,9 @@ struct SegmentLaunches {
 [[nodiscard]] std::vector<SegmentLaunches> price_segments(const SegmentedModel& model, compile::Execution execution, const Stack& stack, const TaskCosts& costs,
                                                          bool split_backward = false, std::int64_t tensor_parallel = 1);
 
+/// The segments of a plan's model, as `training` and `costs` have them, before the power limit.
+[[nodiscard]] std::vector<SegmentLaunches> price_plan(const SegmentedModel& model, const plan::Plan& plan, const Training& training, const TaskCosts& costs);
+
 /// Device time of a list, communication excluded.
 [[nodiscard]] Seconds device_time(const std::vector<Launch>& launches);
 

@@ -174,3 +174,16 @@ TEST_CASE("tensor-parallel transfers in pieces run beside their products") {
   stack.float8_gather = false;
   CHECK(payload_of(price_segments(m, compile::Execution::compiled, stack, millisecond(), false, 4)[0].forward[1]).value() == Approx(8e6));
 }
+
+// A product that reads a gather and is scattered: the reduce-scatter goes first, then the product, and what follows both waits for the gather.
+TEST_CASE("a product between a gather and a reduce-scatter in pieces") {
+  const auto id = [](std::uint32_t i) { return KernelId{i}; };
+  const SegmentedModel m = model_of({stream(), transfer(graph::CollectiveOp::all_gather, {id(0)}), reading(product(), {id(1)}), transfer(graph::CollectiveOp::reduce_scatter, {id(2)}), reading(stream(), {id(3)})});
+  Stack stack;
+  stack.tensor_parallel_pipelined = true;
+  const auto pieces = price_segments(m, compile::Execution::compiled, stack, millisecond(), false, 4)[0].forward;
+  CHECK(pieces[2].kernel->is_communication);
+  CHECK_FALSE(pieces[3].kernel->is_communication);
+  CHECK(pieces[1].reader == 4);
+  CHECK(pieces[2].reader == 4);
+}
