@@ -8,12 +8,11 @@
 #include "gui/app/main_window.h"
 #include "gui/session/autosave.h"
 #include "tests/gui/gui_tests.h"
+#include "tests/gui/person.h"
 
 using namespace sgsim::gui;
 
 namespace {
-
-QString shipped(const QString& name) { return QStringLiteral(SGSIM_SOURCE_DIR) + QStringLiteral("/scenarios/") + name; }
 
 QByteArray contentsOf(const QString& folder) {
   QByteArray all;

@@ -13,13 +13,12 @@
 #include "sim/core/error.h"
 #include "sim/scenario/read.h"
 #include "tests/gui/gui_tests.h"
+#include "tests/gui/person.h"
 
 using namespace sgsim::gui;
 using namespace sgsim;
 
 namespace {
-
-QString shipped(const QString& name) { return QStringLiteral(SGSIM_SOURCE_DIR) + QStringLiteral("/scenarios/") + name; }
 
 void write(const QString& path, const QByteArray& bytes) {
   QFile file(path);

@@ -19,6 +19,7 @@
 #include "gui/models/theme.h"
 #include "gui/session/autosave.h"
 #include "tests/gui/gui_tests.h"
+#include "tests/gui/person.h"
 
 using namespace sgsim::gui;
 using namespace sgsim;
@@ -26,15 +27,6 @@ using namespace sgsim;
 namespace {
 
 constexpr int kPatience = 60000;
-
-QString shipped(const QString& name) { return QStringLiteral(SGSIM_SOURCE_DIR) + QStringLiteral("/scenarios/") + name; }
-
-void retype(QLineEdit* edit, const QString& text) {
-  edit->setFocus();
-  edit->selectAll();
-  QTest::keyClick(edit, Qt::Key_Delete);
-  QTest::keyClicks(edit, text);
-}
 
 double sumOf(const Table& table, std::size_t column) {
   double sum = 0.0;
@@ -85,10 +77,8 @@ class ViewTests : public QObject {
 
  private Q_SLOTS:
   void init() {
-    for (const QFileInfo& f : QDir(stateFolder()).entryInfoList({"unsaved-*"})) QFile::remove(f.absoluteFilePath());
-    window_ = std::make_unique<MainWindow>();
-    window_->resize(1500, 950);
-    window_->show();
+    forgetUnsaved();
+    window_ = shownWindow();
     QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
   }
   void cleanup() {

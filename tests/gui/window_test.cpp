@@ -14,6 +14,7 @@
 #include "gui/app/main_window.h"
 #include "gui/session/autosave.h"
 #include "tests/gui/gui_tests.h"
+#include "tests/gui/person.h"
 
 using namespace sgsim::gui;
 using namespace sgsim;
@@ -22,18 +23,9 @@ namespace {
 
 constexpr int kPatience = 120000;
 
-QString shipped(const QString& name) { return QStringLiteral(SGSIM_SOURCE_DIR) + QStringLiteral("/scenarios/") + name; }
-
 void wheel(QWidget* widget, const QPointF& at, int notches, Qt::KeyboardModifiers keys = Qt::NoModifier) {
   QWheelEvent event(at, widget->mapToGlobal(at), QPoint(), QPoint(0, notches * 120), Qt::NoButton, keys, Qt::NoScrollPhase, false);
   QApplication::sendEvent(widget, &event);
-}
-
-void retype(QLineEdit* edit, const QString& text) {
-  edit->setFocus();
-  edit->selectAll();
-  QTest::keyClick(edit, Qt::Key_Delete);
-  QTest::keyClicks(edit, text);
 }
 
 }  // namespace
@@ -53,10 +45,8 @@ class WindowTests : public QObject {
 
  private Q_SLOTS:
   void init() {
-    for (const QFileInfo& f : QDir(stateFolder()).entryInfoList({"unsaved-*"})) QFile::remove(f.absoluteFilePath());
-    window_ = std::make_unique<MainWindow>();
-    window_->resize(1500, 950);
-    window_->show();
+    forgetUnsaved();
+    window_ = shownWindow();
     QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
   }
   void cleanup() { window_.reset(); }

@@ -7,6 +7,7 @@
 #include "gui/app/main_window.h"
 #include "gui/session/autosave.h"
 #include "tests/gui/gui_tests.h"
+#include "tests/gui/person.h"
 
 using namespace sgsim::gui;
 using namespace sgsim;
@@ -14,8 +15,6 @@ using namespace sgsim;
 namespace {
 
 constexpr int kPatience = 120000;
-
-QString shipped(const QString& name) { return QStringLiteral(SGSIM_SOURCE_DIR) + QStringLiteral("/scenarios/") + name; }
 
 }  // namespace
 
@@ -26,9 +25,7 @@ class WorkTests : public QObject {
 
   void restart() {
     window_.reset();
-    window_ = std::make_unique<MainWindow>();
-    window_->resize(1500, 950);
-    window_->show();
+    window_ = shownWindow();
     QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
   }
   void open(const QString& path) {
@@ -46,7 +43,7 @@ class WorkTests : public QObject {
 
  private Q_SLOTS:
   void init() {
-    for (const QFileInfo& f : QDir(stateFolder()).entryInfoList({"unsaved-*"})) QFile::remove(f.absoluteFilePath());
+    forgetUnsaved();
     restart();
   }
   void cleanup() { window_.reset(); }

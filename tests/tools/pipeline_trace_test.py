@@ -11,9 +11,10 @@ import gzip
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
+
+import plans
 
 SGSIM, SOURCE = sys.argv[1], os.path.abspath(sys.argv[2])
 LIMIT = 0.01
@@ -25,20 +26,13 @@ MICRO_BATCHES = 8
 
 
 def scenario(folder, plan):
-    tree = {"schema_version": 1, "model": {"config": os.path.join(SOURCE, "scenarios/models/llama3-8b.json"), "sequence": 2048, "attention": "flash"},
-            "training": {"execution": "compiled"}, "cluster": {"builtin": "dgx-a100-80gb", "nodes": plan["dp"] * plan["tp"] * plan["pp"] // 8},
-            "plan": {"sharding": "ddp", "micro_batch": 1, "global_batch": plan["dp"] * MICRO_BATCHES, "recompute": "full", "sequence_parallel": False, **plan}}
+    tree = plans.llama(SOURCE)
+    tree["cluster"]["nodes"] = plan["dp"] * plan["tp"] * plan["pp"] // 8
+    tree["plan"].update(global_batch=plan["dp"] * MICRO_BATCHES, **plan)
     path = os.path.join(folder, "plan.json")
     with open(path, "w") as file:
         json.dump(tree, file)
     return path
-
-
-def run(arguments):
-    result = subprocess.run([SGSIM] + arguments, capture_output=True, text=True)
-    if result.returncode not in (0, 4):  # 4: does not fit in memory, which this is not about
-        sys.exit("sgsim " + " ".join(arguments) + ": " + result.stderr.strip() + result.stdout.strip()[-500:])
-    return result.stdout
 
 
 def kind(event):
@@ -52,7 +46,7 @@ def counts_of(path):
 
 
 def imported(path):
-    text = run(["import", path, "--report"])
+    text = plans.run(SGSIM, ["import", path, "--report"])
     counts = {m[2]: int(m[1]) for m in re.finditer(r"(\d+)  import\.\w+\.collectives\.(\w+)", text)}
     matched = re.search(r"(\d+) collectives matched", text)
     wrong = re.findall(r"\d+  import\.match\.(?:sends_and_receives_differ|sizes_differ|operations_differ|peer_not_imported).*", text)
@@ -60,7 +54,7 @@ def imported(path):
 
 
 def replayed(path):
-    match = re.search(r"^all +([0-9.]+) +([0-9.]+)", run(["replay", path]), re.M)
+    match = re.search(r"^all +([0-9.]+) +([0-9.]+)", plans.run(SGSIM, ["replay", path]), re.M)
     return float(match[2]) * 1e-3
 
 
@@ -69,8 +63,8 @@ print(f"{'plan':30} {'sends':>6} {'receives':>8} {'all':>6} {'simulated ms':>13}
 with tempfile.TemporaryDirectory() as folder:
     for what, plan in PLANS:
         trace, files = os.path.join(folder, "t.json"), os.path.join(folder, what.replace(" ", "_").replace(",", ""))
-        step = json.loads(run(["simulate", scenario(folder, plan), "--json", "--trace", trace]))["step_time_s"]
-        run(["export", trace, "--to", "kineto", "-o", files])
+        step = json.loads(plans.run(SGSIM, ["simulate", scenario(folder, plan), "--json", "--trace", trace]))["step_time_s"]
+        plans.run(SGSIM, ["export", trace, "--to", "kineto", "-o", files])
         expected = counts_of(trace)
         stages = plan["pp"] * plan.get("virtual_stages", 1)
         pairs = 2 * (stages - 1) * MICRO_BATCHES  # activations and gradients over each boundary

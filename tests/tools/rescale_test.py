@@ -9,20 +9,17 @@ The limits hold what the rules of docs/import.md give today (its table says why)
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
+import plans
+
 SGSIM, SOURCE = sys.argv[1], os.path.abspath(sys.argv[2])
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-BASE = {"schema_version": 1, "model": {"config": os.path.join(SOURCE, "scenarios/models/llama3-8b.json"), "sequence": 2048, "attention": "flash"},
-        "training": {"execution": "compiled"},
-        "plan": {"dp": 1, "tp": 1, "pp": 1, "sharding": "ddp", "sequence_parallel": False, "schedule": "1f1b", "micro_batch": 1, "global_batch": 1, "recompute": "full"},
-        "cluster": {"builtin": "dgx-a100-80gb", "nodes": 1}}
 
 
 def scenario(folder, name, dp, tp, pp, micro_batches, machine):
-    tree = json.loads(json.dumps(BASE))
+    tree = plans.llama(SOURCE)
     tree["plan"].update(dp=dp, tp=tp, pp=pp, global_batch=dp * micro_batches, sequence_parallel=tp > 1)
     tree["cluster"].update(builtin=machine, nodes=max(1, dp * tp * pp // 8))
     path = os.path.join(folder, name + ".json")
@@ -31,20 +28,13 @@ def scenario(folder, name, dp, tp, pp, micro_batches, machine):
     return path
 
 
-def run(arguments):
-    result = subprocess.run([SGSIM] + arguments, capture_output=True, text=True)
-    if result.returncode not in (0, 4):  # 4: does not fit in memory, which this is not about
-        sys.exit("sgsim " + " ".join(arguments) + ": " + result.stderr.strip() + result.stdout.strip()[-500:])
-    return result.stdout
-
-
 def simulated(path, trace=None):
-    out = run(["simulate", path, "--json"] + (["--trace", trace] if trace else []))
+    out = plans.run(SGSIM, ["simulate", path, "--json"] + (["--trace", trace] if trace else []))
     return json.loads(out)["step_time_s"]
 
 
 def rescaled(trace, machine, wanted):
-    out = run(["replay", trace, "--captured-machine", machine] + wanted)
+    out = plans.run(SGSIM, ["replay", trace, "--captured-machine", machine] + wanted)
     value, unit = re.search(r": ([0-9.]+) (\w+) for what the trace holds", out).groups()
     return float(value) * UNITS[unit]
 
