@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "sim/replay/captured_gpu.h"
 #include "sim/replay/kernel_factors.h"
 #include "sim/replay/pipeline.h"
 #include "sim/replay/program_builder.h"
@@ -105,10 +106,18 @@ std::optional<Sizes> sizes_in(const trace::ImportedRun& run) {
 }
 
 Rescaled rescale(const trace::ImportedRun& run, const trace::Matching& matching, const std::vector<trace::Dependencies>& dependencies, const Rescale& request) {
+  Diagnostics machine;
+  check_captured_gpu(run, request.from.cluster, machine);
   const bool pipeline = request.captured.pp != 1 || request.wanted.pp != 1 || request.captured.micro_batches != request.wanted.micro_batches;
-  if (pipeline) return build_pipeline(run, matching, dependencies, request);
+  if (pipeline) {
+    Rescaled result = build_pipeline(run, matching, dependencies, request);
+    result.report.merge(machine);
+    return result;
+  }
   if (dependencies.front().order.empty()) throw InputError({.file = run.ranks.front().file, .where = "", .found = "no device operation with times", .expected = "a trace of a GPU", .hint = ""});
-  return Rescaler(run, matching, dependencies.front(), request).make();
+  Rescaled result = Rescaler(run, matching, dependencies.front(), request).make();
+  result.report.merge(machine);
+  return result;
 }
 
 }  // namespace sgsim::replay

@@ -47,7 +47,7 @@ struct Rescaled {
 /// sequence is divided too) take the share of the sizes; with another GPU, matrix products, attention and convolutions go by peak rate, everything else by memory bandwidth. The batch of a
 /// rank's micro-batch stays as it was. The host's times stay.
 /// Pipelines (captured or wanted), and other numbers of micro-batches: the captured passes of a stage are put in 1F1B order (pipeline.h).
-/// `dependencies`: by rank of the run. Throws InputError where a group's role does not follow from its description or size, or a size of 1 was captured
+/// `dependencies`: by rank of the run. Throws InputError where the file names another GPU than the captured machine has, where a group's role does not follow from its description or size, or a size of 1 was captured
 /// and a larger one is wanted: the program then lacks the collectives that it would need.
 [[nodiscard]] Rescaled rescale(const trace::ImportedRun& run, const trace::Matching& matching, const std::vector<trace::Dependencies>& dependencies, const Rescale& request);
 

@@ -47,6 +47,18 @@ TEST_CASE("the captured job rescaled onto itself is the captured job") {
   CHECK(step(c, {2, 1}, {2, 1}, {cluster, a100}, {cluster, a100}) == Approx(312e-6).epsilon(0.02));  // 100 to 412
 }
 
+TEST_CASE("a trace of another GPU than the captured machine's is refused; one that names none is counted") {
+  Captured c = captured();
+  const auto cluster = cluster::builtin_cluster("dgx-h100", 1).value();
+  const auto h100 = profile("h100");
+  const replay::Rescale request{.captured = {2, 1}, .wanted = {2, 1}, .from = {cluster, h100}, .to = {cluster, h100}};
+  CHECK(count_of(replay::rescale(c.run, c.matching, c.dependencies, request).report, "import.rescale.captured_gpu_not_in_file") == 2);
+  for (trace::RankTrace& rank : c.run.ranks) rank.gpu = "NVIDIA H100 80GB HBM3";
+  CHECK(count_of(replay::rescale(c.run, c.matching, c.dependencies, request).report, "import.rescale.captured_gpu_not_in_file") == 0);
+  c.run.ranks[1].gpu = "NVIDIA A100-SXM4-80GB";
+  CHECK_THROWS_WITH(replay::rescale(c.run, c.matching, c.dependencies, request), Catch::Contains("NVIDIA A100-SXM4-80GB") && Catch::Contains("dgx-a100-80gb"));
+}
+
 TEST_CASE("more data parallel ranks: only the collective grows, and equal ranks fold") {
   const Captured c = captured();
   const auto small = cluster::builtin_cluster("dgx-a100-80gb", 1).value(), large = cluster::builtin_cluster("dgx-a100-80gb", 128).value();
