@@ -3,10 +3,11 @@
 #include <filesystem>
 #include <memory>
 
+#include "planner/cli/imported_run.h"
 #include "planner/cli/subcommand.h"
+#include "sim/core/error.h"
 #include "sim/core/text_file.h"
 #include "sim/export/export.h"
-#include "sim/import/format.h"
 
 namespace sgsim::cli {
 namespace {
@@ -19,6 +20,25 @@ void print_report(const Diagnostics& report) {
   for (const auto& [name, entry] : report.entries()) {
     if (entry.severity != Severity::info) fmt::print(stderr, "{}: {} ({})\n", name, entry.count, entry.example);
   }
+}
+
+/// Says in words what the file system would say in codes.
+void make_folder(const std::string& path) {
+  const std::filesystem::path folder = path;
+  for (std::filesystem::path part = folder; !part.empty(); part = part.parent_path()) {
+    if (std::filesystem::exists(part) && !std::filesystem::is_directory(part)) {
+      throw InputError({.file = path, .where = "-o", .found = part == folder ? "a file" : "\"" + part.string() + "\", which is a file", .expected = "a folder, there or to be made: a file a rank is written into it", .hint = "name another folder, or move the file"});
+    }
+    if (part == part.parent_path()) break;
+  }
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw InputError({.file = path, .where = "-o", .found = "a folder that cannot be made: " + error.message(), .expected = "a folder that can be written", .hint = ""});
+}
+
+void check_file(const std::string& path) {
+  if (!std::filesystem::is_directory(path)) return;
+  throw InputError({.file = path, .where = "-o", .found = "a folder", .expected = "a file: Perfetto has all ranks in one", .hint = "for example -o " + (std::filesystem::path(path) / "run.perfetto-trace").string()});
 }
 
 void write_rank(const trace::ImportedRun& run, std::size_t rank, const Options& options, Diagnostics& report) {
@@ -34,11 +54,12 @@ void write_rank(const trace::ImportedRun& run, std::size_t rank, const Options& 
 ExitCode write_run(const trace::ImportedRun& run, const Options& options) {
   Diagnostics report;
   if (options.to == "perfetto") {
+    check_file(options.out);
     write_text_file(options.out, exporting::perfetto(run, report));
   } else {
-    std::filesystem::create_directories(options.out);
+    make_folder(options.out);
     for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) write_rank(run, rank, options, report);
-    const std::string groups = options.to == "chakra" ? exporting::chakra_groups(run) : std::string();
+    const std::string groups = options.to == "chakra" ? exporting::chakra_groups(run, report) : std::string();
     if (!groups.empty()) write_text_file((std::filesystem::path(options.out) / "comm_group.json").string(), groups);
   }
   print_report(report);
@@ -46,12 +67,7 @@ ExitCode write_run(const trace::ImportedRun& run, const Options& options) {
   return ExitCode::good;
 }
 
-ExitCode export_run(const Options& options) {
-  for (const import::Imported& imported : import::import_path(options.input, {})) {
-    if (const auto* run = std::get_if<trace::ImportedRun>(&imported)) return write_run(*run, options);
-  }
-  throw InputError({.file = options.input, .where = "", .found = "no run", .expected = "traces of a run", .hint = "graphs and topologies are read by sgsim import"});
-}
+ExitCode export_run(const Options& options) { return write_run(read_run(options.input), options); }
 
 }  // namespace
 

@@ -3,10 +3,11 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "sim/core/protobuf_wire.h"
+#include "sim/export/chakra_groups.h"
 #include "sim/export/export.h"
+#include "sim/export/self_time.h"
 #include "sim/export/times.h"
 
 namespace sgsim::exporting {
@@ -16,9 +17,14 @@ using protobuf::Writer;
 
 // NodeType and field numbers of MLCommons Chakra's et_def, schema 0.0.4.
 constexpr std::uint64_t kMemoryLoad = 2, kMemoryStore = 3, kCompute = 4, kSend = 5, kReceive = 6, kCollective = 7;
-constexpr std::uint32_t kInt32 = 7, kInt64 = 9, kBool = 27, kString = 29;
+constexpr std::uint32_t kInt32 = 7, kInt64 = 9, kUint64 = 13, kBool = 27, kString = 29;
 
-Writer integer_attribute(std::string_view name, std::uint32_t field, std::int64_t value) { return Writer().text(1, name).integer(field, value); }
+void put_integer(Writer& message, std::string_view name, std::int64_t value, std::uint32_t field = kInt64, std::uint32_t place = 10) { message.message(place, Writer().text(1, name).integer(field, value)); }
+void put_text(Writer& message, std::string_view name, std::string_view value, std::uint32_t place = 10) { message.message(place, Writer().text(1, name).text(kString, value)); }
+
+/// The attribute "category" has the words of profiler traces; with it our reader knows calls, steps and memsets again.
+const char* category_of(trace::HostKind kind) { return kind == trace::HostKind::op ? "cpu_op" : kind == trace::HostKind::annotation ? "user_annotation" : "python_function"; }
+const char* category_of(trace::DeviceKind kind) { return kind == trace::DeviceKind::kernel ? "kernel" : kind == trace::DeviceKind::copy ? "gpu_memcpy" : "gpu_memset"; }
 
 /// CollectiveCommType; -1 where Chakra has none.
 std::int64_t comm_type(trace::CommKind kind) {
@@ -35,16 +41,33 @@ std::int64_t comm_type(trace::CommKind kind) {
   }
 }
 
+/// Nodes are numbered: operators, calls, steps that are no operators, device operations.
 class RankWriter {
  public:
-  RankWriter(const trace::ImportedRun& run, const trace::RankTrace& rank, Diagnostics& report) : run_(run), rank_(rank), report_(report), timed_(has_times(rank)) {}
+  RankWriter(const trace::ImportedRun& run, const trace::RankTrace& rank, Diagnostics& report) : run_(run), rank_(rank), report_(report), timed_(has_times(rank)) {
+    std::set<trace::Nanoseconds> marked;
+    for (const trace::HostOp& op : rank_.ops) {
+      if (run_.strings.at(op.name).starts_with("ProfilerStep#")) marked.insert(op.start);
+    }
+    for (std::uint32_t s = 0; s < rank_.steps.size(); ++s) {
+      if (marked.count(rank_.steps[s].start) == 0) steps_.push_back(s);
+    }
+    first_call_ = static_cast<std::uint32_t>(rank_.ops.size());
+    first_step_ = first_call_ + static_cast<std::uint32_t>(rank_.calls.size());
+    first_device_ = first_step_ + static_cast<std::uint32_t>(steps_.size());
+  }
 
   std::string write() {
-    host_ids_ = static_cast<std::uint32_t>(rank_.ops.size());
     collect_dependencies();
-    put(Writer().text(1, "0.0.4"));
+    measure_host();
+    write_header();
     for (std::uint32_t i = 0; i < rank_.ops.size(); ++i) write_host_op(i);
+    for (std::uint32_t i = 0; i < rank_.calls.size(); ++i) write_call(i);
+    for (std::uint32_t i = 0; i < steps_.size(); ++i) write_step(i);
     for (std::uint32_t i = 0; i < rank_.device_ops.size(); ++i) write_device_op(i);
+    for (const trace::Collective& c : rank_.collectives) {
+      if (c.device_op == trace::kNone) count("collective_without_kernel", Severity::error, run_.strings.at(c.name));
+    }
     return std::move(out_);
   }
 
@@ -56,33 +79,28 @@ class RankWriter {
     out_ += message.bytes();
   }
 
-  [[nodiscard]] std::optional<std::uint32_t> id_of(const trace::Node& node) const {
-    if (node.table == trace::NodeTable::ops && node.index < rank_.ops.size()) return node.index;
-    if (node.table == trace::NodeTable::device_ops && node.index < rank_.device_ops.size()) return host_ids_ + node.index;
-    return std::nullopt;
+  static std::string name_of(const trace::Step& step) { return fmt::format("ProfilerStep#{}", std::max<std::int64_t>(0, step.number)); }
+  [[nodiscard]] std::uint32_t id_of(const trace::Node& node) const {
+    return node.index + (node.table == trace::NodeTable::ops ? 0 : node.table == trace::NodeTable::calls ? first_call_ : first_device_);
   }
 
   void depend(std::uint32_t from, std::uint32_t to, bool data) {
-    if (from == to) return;
-    (data ? data_ : control_)[to].insert(from);
+    if (from != to) (data ? data_ : control_)[to].insert(from);
   }
 
   void collect_dependencies() {
-    for (const trace::Edge& edge : rank_.edges) {
-      const auto from = id_of(edge.from), to = id_of(edge.to);
-      if (from && to) {
-        depend(*from, *to, edge.data);
-      } else {
-        count("edge_of_a_call", Severity::warning, "API calls are no nodes of Chakra");
-      }
-    }
+    for (const trace::Edge& edge : rank_.edges) depend(id_of(edge.from), id_of(edge.to), edge.data);
     if (!timed_) return;
+    for (std::uint32_t i = 0; i < rank_.calls.size(); ++i) {
+      if (rank_.calls[i].op != trace::kNone) depend(rank_.calls[i].op, first_call_ + i, false);
+    }
     std::map<std::uint32_t, std::uint32_t> last;  // by stream; device operations stand in order of their start
     for (std::uint32_t i = 0; i < rank_.device_ops.size(); ++i) {
       const trace::DeviceOp& op = rank_.device_ops[i];
-      if (const auto before = last.find(op.stream); before != last.end()) depend(host_ids_ + before->second, host_ids_ + i, true);
+      if (const auto before = last.find(op.stream); before != last.end()) depend(first_device_ + before->second, first_device_ + i, true);
       last.insert_or_assign(op.stream, i);
-      if (op.op != trace::kNone) depend(op.op, host_ids_ + i, false);
+      if (op.op != trace::kNone) depend(op.op, first_device_ + i, false);
+      if (op.call != trace::kNone) depend(first_call_ + op.call, first_device_ + i, false);
     }
   }
 
@@ -93,24 +111,77 @@ class RankWriter {
     }
   }
 
-  void put_times(trace::Nanoseconds start, trace::Nanoseconds duration, Writer& node) {
-    if (timed_ && start != trace::kNoTime) {
-      if (start < 0) count("negative_time", Severity::warning, "a start before 0 is written as 0");
+  void measure_host() {
+    std::vector<Stretch> stretches;
+    for (const trace::HostOp& op : rank_.ops) stretches.push_back({op.start, op.duration, op.thread});
+    for (const trace::HostCall& call : rank_.calls) stretches.push_back({call.start, call.duration, call.thread});
+    for (const std::uint32_t s : steps_) stretches.push_back({rank_.steps[s].start, rank_.steps[s].duration, rank_.steps[s].thread});
+    self_ = self_times(stretches);
+  }
+
+  void write_header() {
+    Writer header;
+    header.text(1, "0.0.4");
+    if (rank_.rank >= 0) put_integer(header, "rank", rank_.rank, kInt64, 2);
+    if (rank_.world_size > 0) put_integer(header, "world_size", rank_.world_size, kInt64, 2);
+    if (!rank_.gpu.empty()) put_text(header, "gpu", rank_.gpu, 2);
+    if (!rank_.host.empty()) put_text(header, "host", rank_.host, 2);
+    put(header);
+  }
+
+  /// Name, type, dependencies and times; `shown`: the duration in the schema's own field.
+  Writer begin(std::uint32_t id, std::string_view name, std::uint64_t type, trace::Nanoseconds start, trace::Nanoseconds duration, trace::Nanoseconds shown) {
+    Writer node;
+    node.varint(1, id).text(2, name).varint(3, type);
+    put_dependencies(id, node);
+    const bool timed = timed_ && start != trace::kNoTime;
+    if (timed) {
+      if (start < 0) count("negative_time", Severity::warning, "start_time_micros of a start before 0 is written as 0");
       node.varint(6, static_cast<std::uint64_t>(std::max<trace::Nanoseconds>(0, start) / 1000));
     }
-    node.varint(7, static_cast<std::uint64_t>(std::max<trace::Nanoseconds>(0, duration) + 500) / 1000);
+    node.varint(7, static_cast<std::uint64_t>(std::max<trace::Nanoseconds>(0, shown) + 500) / 1000);
+    put_integer(node, "duration_ns", duration);
+    if (timed) put_integer(node, "start_ns", start);
+    return node;
+  }
+
+  Writer begin_host(std::uint32_t id, std::string_view name, const char* category, trace::Nanoseconds start, trace::Nanoseconds duration, std::uint32_t thread) {
+    Writer node = begin(id, name, kCompute, start, duration, self_[id]);
+    put_integer(node, "is_cpu_op", 1, kBool);
+    put_integer(node, "tid", thread);
+    put_text(node, "category", category);
+    return node;
   }
 
   void write_host_op(std::uint32_t i) {
     const trace::HostOp& op = rank_.ops[i];
-    Writer node;
-    node.varint(1, i).text(2, run_.strings.at(op.name)).varint(3, kCompute);
-    put_dependencies(i, node);
-    put_times(op.start, op.duration, node);
+    Writer node = begin_host(i, run_.strings.at(op.name), category_of(op.kind), op.start, op.duration, op.thread);
     if (op.shapes != 0) node.message(8, Writer().text(2, run_.strings.at(op.shapes)));
-    node.message(10, integer_attribute("is_cpu_op", kBool, 1)).message(10, integer_attribute("tid", kInt64, op.thread)).message(10, integer_attribute("duration_ns", kInt64, op.duration));
     put(node);
     count("host_op", Severity::info, run_.strings.at(op.name));
+  }
+
+  void write_call(std::uint32_t i) {
+    const trace::HostCall& call = rank_.calls[i];
+    Writer node = begin_host(first_call_ + i, run_.strings.at(call.name), "cuda_runtime", call.start, call.duration, call.thread);
+    put_integer(node, "call_kind", static_cast<std::int64_t>(call.kind));
+    put_integer(node, "correlation", call.correlation);
+    if (call.stream < rank_.streams.size()) put_stream(call.stream, node);
+    if (call.event >= 0) put_integer(node, "event", call.event);
+    if (call.record_correlation >= 0) put_integer(node, "record_correlation", call.record_correlation);
+    put(node);
+    count("call", Severity::info, run_.strings.at(call.name));
+  }
+
+  void write_step(std::uint32_t i) {
+    const trace::Step& step = rank_.steps[steps_[i]];
+    put(begin_host(first_step_ + i, name_of(step), "user_annotation", step.start, step.duration, step.thread));
+    count("step", Severity::info, name_of(step));
+  }
+
+  void put_stream(std::uint32_t stream, Writer& node) const {
+    put_integer(node, "stream", rank_.streams[stream].stream);
+    put_integer(node, "device", rank_.streams[stream].device);
   }
 
   std::uint64_t type_of(const trace::DeviceOp& op) const {
@@ -125,38 +196,66 @@ class RankWriter {
   void write_device_op(std::uint32_t i) {
     const trace::DeviceOp& op = rank_.device_ops[i];
     const std::uint64_t type = type_of(op);
-    Writer node;
-    node.varint(1, host_ids_ + i).text(2, run_.strings.at(op.name)).varint(3, type);
-    put_dependencies(host_ids_ + i, node);
-    put_times(op.start, op.duration, node);
-    node.message(10, integer_attribute("is_cpu_op", kBool, 0)).message(10, integer_attribute("duration_ns", kInt64, op.duration));
-    if (op.stream < rank_.streams.size()) node.message(10, integer_attribute("stream", kInt64, rank_.streams[op.stream].stream));
-    if (type == kMemoryLoad || type == kMemoryStore) node.message(10, integer_attribute("tensor_size", 13, static_cast<std::int64_t>(op.bytes)));
+    Writer node = begin(first_device_ + i, run_.strings.at(op.name), type, op.start, op.duration, op.duration);
+    put_integer(node, "is_cpu_op", 0, kBool);
+    put_text(node, "category", category_of(op.kind));
+    put_integer(node, "correlation", op.correlation);
+    if (op.stream < rank_.streams.size()) put_stream(op.stream, node);
+    if (op.kind != trace::DeviceKind::kernel) put_integer(node, "tensor_size", static_cast<std::int64_t>(op.bytes), kUint64);
+    if (op.graph_node != 0) put_integer(node, "graph_node", op.graph_node);
+    if (op.blocks != 0) put_integer(node, "blocks", op.blocks);
+    if (op.layer != 0) put_text(node, "layer", run_.strings.at(op.layer));
+    if (op.flops > 0.0) put_integer(node, "num_ops", static_cast<std::int64_t>(op.flops), kUint64);
     if (op.collective != trace::kNone) put_collective(rank_.collectives[op.collective], type, node);
     put(node);
-    count(type == kCompute ? "compute" : type >= kSend ? "communication" : "memory", Severity::info, run_.strings.at(op.name));
+    count(op.kind == trace::DeviceKind::set ? "memset" : type == kCompute ? "compute" : type >= kSend ? "communication" : "memory", Severity::info, run_.strings.at(op.name));
   }
 
   void put_collective(const trace::Collective& collective, std::uint64_t type, Writer& node) {
+    put_text(node, "collective", run_.strings.at(collective.name));
+    put_text(node, "comm_kind", trace::name_of(collective.kind));
+    if (collective.dtype != 0) put_text(node, "dtype", run_.strings.at(collective.dtype));
+    if (collective.uneven) put_integer(node, "uneven", 1, kBool), count("splits_lost", Severity::warning, run_.strings.at(collective.name));
+    put_group(collective, node);
     if (type == kCompute) {
       count("communication_as_compute", Severity::error, std::string("Chakra has no ") + trace::name_of(collective.kind));
       return;
     }
-    if (type == kCollective) node.message(10, integer_attribute("comm_type", kInt64, comm_type(collective.kind)));
-    if (collective.bytes < 0) count("size_unknown", Severity::error, fmt::format("{}: written as 0 bytes", run_.strings.at(collective.name)));
-    node.message(10, integer_attribute("comm_size", kInt64, static_cast<std::int64_t>(std::max(0.0, collective.bytes))));
-    if (type != kCollective) {
-      node.message(10, integer_attribute(type == kSend ? "comm_dst" : "comm_src", kInt32, std::max(0, collective.peer))).message(10, integer_attribute("comm_tag", kInt32, collective.sequence));
-      if (collective.peer < 0) count("peer_unknown", Severity::error, run_.strings.at(collective.name));
+    if (type == kCollective) put_integer(node, "comm_type", comm_type(collective.kind));
+    put_integer(node, "comm_size", static_cast<std::int64_t>(std::max(0.0, collective.bytes)));
+    if (collective.bytes < 0) put_integer(node, "size_unknown", 1, kBool), count("size_unknown", Severity::error, fmt::format("{}: written as 0 bytes", run_.strings.at(collective.name)));
+    if (type != kCollective) put_peer(collective, type, node);
+  }
+
+  /// The other end as a rank of the run, as ASTRA-sim has it; our reader takes its place in the group beside it.
+  void put_peer(const trace::Collective& collective, std::uint64_t type, Writer& node) {
+    if (collective.peer < 0) count("peer_unknown", Severity::error, fmt::format("{}: written as rank 0", run_.strings.at(collective.name)));
+    std::int32_t other = std::max(0, collective.peer);
+    if (collective.group != trace::kNone) {
+      const auto members = members_of(run_, run_.groups[collective.group]);
+      if (members && static_cast<std::size_t>(other) < members->size()) other = (*members)[static_cast<std::size_t>(other)];
     }
-    if (collective.group != trace::kNone) node.message(10, Writer().text(1, "pg_name").text(kString, run_.strings.at(run_.groups[collective.group].name)));
+    put_integer(node, type == kSend ? "comm_dst" : "comm_src", other, kInt32);
+    put_integer(node, "comm_tag", collective.sequence, kInt32);
+    if (collective.peer >= 0) put_integer(node, "peer", collective.peer);
+  }
+
+  void put_group(const trace::Collective& collective, Writer& node) {
+    if (collective.group == trace::kNone) return;
+    const trace::Group& group = run_.groups[collective.group];
+    put_text(node, "pg_name", std::to_string(chakra_group_number(collective.group)));
+    put_text(node, "group_name", run_.strings.at(group.name));
+    if (group.description != 0) put_text(node, "pg_desc", run_.strings.at(group.description));
+    if (group.size != 0) put_integer(node, "pg_size", group.size);
   }
 
   const trace::ImportedRun& run_;
   const trace::RankTrace& rank_;
   Diagnostics& report_;
   bool timed_;
-  std::uint32_t host_ids_ = 0;  // device operations are numbered after the host's
+  std::vector<std::uint32_t> steps_;  // of RankTrace::steps, those that are no operators
+  std::uint32_t first_call_ = 0, first_step_ = 0, first_device_ = 0;
+  std::vector<trace::Nanoseconds> self_;  // by id, of the host's
   std::map<std::uint32_t, std::set<std::uint32_t>> control_, data_;
   std::string out_;
 };
@@ -164,13 +263,5 @@ class RankWriter {
 }  // namespace
 
 std::string chakra(const trace::ImportedRun& run, std::size_t rank, Diagnostics& report) { return RankWriter(run, run.ranks.at(rank), report).write(); }
-
-std::string chakra_groups(const trace::ImportedRun& run) {
-  nlohmann::json groups = nlohmann::json::object();
-  for (const trace::Group& group : run.groups) {
-    if (!group.ranks.empty()) groups[run.strings.at(group.name)] = group.ranks;
-  }
-  return groups.empty() ? std::string() : groups.dump(1) + "\n";
-}
 
 }  // namespace sgsim::exporting

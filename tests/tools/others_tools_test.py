@@ -114,9 +114,13 @@ def check_chakra(folder, counts, name):
     nodes = [Node.FromString(message) for message in stream[1:]]
     ids = {node.id for node in nodes}
     known = all(dep in ids for node in nodes for dep in list(node.ctrl_deps) + list(node.data_deps))
-    check(name + ": Chakra by protobuf", metadata.version == "0.0.4" and len(nodes) == counts["ops"] + counts["device"] and len(ids) == len(nodes) and known,
+    check(name + ": Chakra by protobuf", metadata.version == "0.0.4" and counts["ops"] + counts["calls"] + counts["device"] <= len(nodes) <= counts["ops"] + counts["calls"] + counts["device"] + counts["steps"] and len(ids) == len(nodes) and known,
           f"{len(nodes)} nodes, {sum(node.type == 7 for node in nodes)} collectives")
-    check(name + ": Chakra leaves no unknown field", all(not [f for f in UnknownFields(node)] for node in nodes))
+    check(name + ": Chakra leaves no unknown field", all(not [f for f in UnknownFields(node)] for node in nodes + [metadata]))
+    groups = os.path.join(folder, "comm_group.json")
+    named = {attribute.string_val for node in nodes for attribute in node.attr if attribute.name == "pg_name"}
+    listed = json.load(open(groups)) if os.path.exists(groups) else {}
+    check(name + ": Chakra groups as ASTRA-sim reads them", all(int(group) > 0 for group in named | set(listed)) and (named <= set(listed) or counts["groups_unlisted"] > 0), f"{len(named)} named, {len(listed)} listed")
     check(name + ": Chakra collectives", sum(node.type in (5, 6, 7) for node in nodes) <= counts["collectives"] or counts["collectives"] == 0)
 
 

@@ -29,15 +29,19 @@ int export_run(const std::string& out, const std::string& input) {
       write_text_file(fmt::format("{}/trace.{}.et", out, i), exporting::chakra(*run, i, report));
       write_text_file(fmt::format("{}/rank-{}.json.gz", out, i), exporting::kineto(*run, i, report));
     }
-    std::size_t kernels = 0, ops = 0, calls = 0, collectives = 0, device = 0;
+    const std::string groups = exporting::chakra_groups(*run, report);
+    if (!groups.empty()) write_text_file(out + "/comm_group.json", groups);
+    const auto unlisted = report.entries().find("export.chakra.group_without_members");
+    std::size_t kernels = 0, steps = 0, ops = 0, calls = 0, collectives = 0, device = 0;
     for (const trace::RankTrace& rank : run->ranks) {
+      steps += rank.steps.size();
       ops += rank.ops.size();
       calls += rank.calls.size();
       device += rank.device_ops.size();
       collectives += rank.collectives.size();
       for (const trace::DeviceOp& op : rank.device_ops) kernels += op.kind == trace::DeviceKind::kernel ? 1U : 0U;
     }
-    fmt::print("ranks {} ops {} calls {} device {} kernels {} collectives {}\n", run->ranks.size(), ops, calls, device, kernels, collectives);
+    fmt::print("ranks {} steps {} ops {} calls {} device {} kernels {} collectives {} groups_unlisted {}\n", run->ranks.size(), steps, ops, calls, device, kernels, collectives, unlisted == report.entries().end() ? 0 : unlisted->second.count);
   }
   return 0;
 }

@@ -9,6 +9,8 @@
 #include "sim/core/protobuf_wire.h"
 #include "sim/core/text_file.h"
 #include "sim/import/chakra/document.h"
+#include "sim/import/chakra/groups.h"
+#include "sim/import/chakra/own_attributes.h"
 #include "sim/import/kineto/communication.h"
 #include "sim/import/order/order.h"
 
@@ -31,8 +33,10 @@ std::int32_t rank_of_name(std::string_view path) {
 
 class Builder {
  public:
-  Builder(const Document& document, trace::ImportedRun& run) : document_(document), run_(run), rank_(run.ranks.emplace_back()) {
+  Builder(const Document& document, trace::ImportedRun& run, Groups& groups) : document_(document), run_(run), groups_(groups), rank_(run.ranks.emplace_back()) {
     rank_.file = document.file;
+    read_header(document.attributes, rank_);
+    if (rank_.rank >= 0) return;
     rank_.rank = rank_of_name(document.file);
     if (rank_.rank >= 0) count("rank_from_name", Severity::warning, fmt::format("{} is rank {}", document.file, rank_.rank));
   }
@@ -42,6 +46,7 @@ class Builder {
     check_cycles();
     for (const std::uint32_t i : order_) add_node(document_.nodes[i], i);
     add_edges();
+    link(rank_);
     add_sequences();
   }
 
@@ -52,7 +57,7 @@ class Builder {
     for (std::uint32_t i = 0; i < document_.nodes.size(); ++i) {
       if (!index_.emplace(document_.nodes[i].id, i).second) count("repeated_id", Severity::error, fmt::format("a second node {}; dependencies go to the first", document_.nodes[i].id));
     }
-    timed_ = std::any_of(document_.nodes.begin(), document_.nodes.end(), [](const Node& node) { return node.start_us > 0; });
+    timed_ = std::any_of(document_.nodes.begin(), document_.nodes.end(), [](const Node& node) { return node.start_us > 0 || node.integer("start_ns"); });
     if (!timed_) count("no_start_times", Severity::warning, document_.file);
   }
 
@@ -76,10 +81,13 @@ class Builder {
     }
     order_ = std::move(order.order);
     if (!timed_) return;
-    std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) { return document_.nodes[a].start_us < document_.nodes[b].start_us; });
+    std::vector<trace::Nanoseconds> starts;
+    for (const Node& node : document_.nodes) starts.push_back(start_of(node));
+    std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) { return starts[a] < starts[b]; });
   }
 
   trace::Nanoseconds start_of(const Node& node) {
+    if (const auto exact = node.integer("start_ns"); exact && *exact > trace::kNoTime) return *exact;
     if (!timed_ || node.start_us > kLongestMicros) return trace::kNoTime;
     return static_cast<trace::Nanoseconds>(node.start_us * 1000);
   }
@@ -100,11 +108,25 @@ class Builder {
       return;
     }
     // Files made by hand for a simulator have no such attribute: their nodes are the device's.
-    if (node.flag("is_cpu_op").value_or(false)) {
+    if (is_call(node)) {
+      add_call(node, i);
+    } else if (node.flag("is_cpu_op").value_or(false)) {
       add_host_op(node, i);
     } else {
       add_device_op(node, i);
     }
+  }
+
+  void add_call(const Node& node, std::uint32_t i) {
+    trace::HostCall call = call_of(node);
+    call.start = start_of(node);
+    call.duration = duration_of(node);
+    call.name = run_.strings.intern(node.name);
+    call.thread = thread(node.integer("tid").value_or(0));
+    if (node.integer("stream")) call.stream = stream(node);
+    place_[i] = {trace::NodeTable::calls, static_cast<std::uint32_t>(rank_.calls.size())};
+    rank_.calls.push_back(call);
+    count("call", Severity::info, node.name);
   }
 
   void add_host_op(const Node& node, std::uint32_t i) {
@@ -115,6 +137,11 @@ class Builder {
     op.name = run_.strings.intern(node.name);
     op.shapes = run_.strings.intern(node.shapes);
     op.thread = thread(node.integer("tid").value_or(0));
+    op.kind = kind_of(node);
+    if (const auto number = step_of(node)) {
+      rank_.steps.push_back({.number = *number, .start = op.start, .duration = op.duration, .thread = op.thread});
+      count("step", Severity::info, node.name);
+    }
     place_[i] = {trace::NodeTable::ops, static_cast<std::uint32_t>(rank_.ops.size())};
     rank_.ops.push_back(op);
     count(communicates(node) ? "host_communication" : "host_op", Severity::info, node.name);
@@ -127,15 +154,18 @@ class Builder {
     op.correlation = static_cast<std::int64_t>(node.id);
     op.name = run_.strings.intern(node.name);
     const bool memory = node.type == NodeType::memory_load || node.type == NodeType::memory_store;
-    op.kind = memory ? trace::DeviceKind::copy : trace::DeviceKind::kernel;
-    op.bytes = memory ? static_cast<double>(std::max<std::int64_t>(0, node.integer("tensor_size").value_or(0))) : 0.0;
+    const bool set = is_set(node);
+    op.kind = set ? trace::DeviceKind::set : memory ? trace::DeviceKind::copy : trace::DeviceKind::kernel;
+    op.bytes = memory || set ? static_cast<double>(std::max<std::int64_t>(0, node.integer("tensor_size").value_or(0))) : 0.0;
     op.stream = stream(node);
+    op.layer = run_.strings.intern(node.text("layer"));
+    read_own(node, op);
     place_[i] = {trace::NodeTable::device_ops, static_cast<std::uint32_t>(rank_.device_ops.size())};
-    if (communicates(node)) {
+    if (communicates(node) || comm_kind_of(node)) {
       op.collective = static_cast<std::uint32_t>(rank_.collectives.size());
       add_collective(node, place_[i]->index);
     } else {
-      count(memory ? "memory" : "compute", Severity::info, node.name);
+      count(set ? "memset" : memory ? "memory" : "compute", Severity::info, node.name);
     }
     rank_.device_ops.push_back(op);
   }
@@ -143,27 +173,22 @@ class Builder {
   void add_collective(const Node& node, std::uint32_t device_op) {
     trace::Collective collective;
     const auto type = node.integer("comm_type");
-    collective.kind = node.type == NodeType::send ? trace::CommKind::send : node.type == NodeType::receive ? trace::CommKind::receive : type ? kind_of_type(*type) : kineto::comm_kind(node.name);
+    collective.kind = comm_kind_of(node) ? *comm_kind_of(node) : node.type == NodeType::send ? trace::CommKind::send : node.type == NodeType::receive ? trace::CommKind::receive : type ? kind_of_type(*type) : kineto::comm_kind(node.name);
     if (node.type == NodeType::collective && !type) count("kind_from_name", Severity::warning, node.name);
-    collective.name = run_.strings.intern(node.name);
-    const auto size = node.integer("comm_size");
+    collective.name = run_.strings.intern(node.text("collective").empty() ? node.name : node.text("collective"));
+    collective.dtype = run_.strings.intern(node.text("dtype"));
+    collective.uneven = node.flag("uneven").value_or(false);
+    const auto size = node.flag("size_unknown").value_or(false) ? std::nullopt : node.integer("comm_size");
     collective.bytes = size && *size >= 0 ? static_cast<double>(*size) : -1.0;
     if (collective.bytes < 0) count("size_absent", Severity::warning, node.name);
     if (collective.bytes == 0) count("zero_size", Severity::warning, node.name);
-    const auto peer = node.integer(node.type == NodeType::send ? "comm_dst" : "comm_src");
+    const auto own_peer = node.integer("peer");
+    const auto peer = own_peer ? own_peer : node.integer(node.type == NodeType::send ? "comm_dst" : "comm_src");
     if (peer && node.type != NodeType::collective) collective.peer = static_cast<std::int32_t>(std::clamp<std::int64_t>(*peer, -1, 1 << 30));
-    collective.group = group(node.text("pg_name"));
+    collective.group = groups_.of(node, run_);
     collective.device_op = device_op;
     count(std::string("collective_") + trace::name_of(collective.kind), Severity::info, node.name);
     rank_.collectives.push_back(collective);
-  }
-
-  std::uint32_t group(const std::string& name) {
-    for (std::uint32_t g = 0; g < run_.groups.size(); ++g) {
-      if (run_.strings.at(run_.groups[g].name) == name) return g;
-    }
-    run_.groups.push_back({.name = run_.strings.intern(name), .description = run_.strings.intern(name.empty() ? "all ranks" : ""), .ranks = {}, .size = 0});
-    return static_cast<std::uint32_t>(run_.groups.size() - 1);
   }
 
   std::uint32_t thread(std::int64_t tid) {
@@ -175,8 +200,9 @@ class Builder {
   /// GPU operators of linked traces carry their stream as "stream" or "tid"; without, communication has a stream of its own.
   std::uint32_t stream(const Node& node) {
     const std::int64_t id = node.integer("stream").value_or(node.integer("tid").value_or(communicates(node) ? 1 : 0));
-    const auto [found, added] = streams_.try_emplace(id, static_cast<std::uint32_t>(rank_.streams.size()));
-    if (added) rank_.streams.push_back({.device = 0, .stream = id, .name = 0});
+    const auto device = static_cast<std::uint32_t>(std::clamp<std::int64_t>(node.integer("device").value_or(0), 0, 1 << 20));
+    const auto [found, added] = streams_.try_emplace(std::pair(device, id), static_cast<std::uint32_t>(rank_.streams.size()));
+    if (added) rank_.streams.push_back({.device = device, .stream = id, .name = 0});
     return found->second;
   }
 
@@ -200,9 +226,11 @@ class Builder {
 
   const Document& document_;
   trace::ImportedRun& run_;
+  Groups& groups_;
   trace::RankTrace& rank_;
   std::unordered_map<std::uint64_t, std::uint32_t> index_;
-  std::unordered_map<std::int64_t, std::uint32_t> threads_, streams_;
+  std::unordered_map<std::int64_t, std::uint32_t> threads_;
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> streams_;
   std::vector<std::uint32_t> order_;
   std::vector<std::optional<trace::Node>> place_;
   bool timed_ = false;
@@ -213,18 +241,28 @@ bool is_json(std::string_view bytes) {
   return begin != std::string_view::npos && (bytes[begin] == '{' || bytes[begin] == '[') && bytes.find('"') != std::string_view::npos;
 }
 
-void add_rank(std::string_view bytes, const std::string& file, trace::ImportedRun& run) {
+void add_rank(std::string_view bytes, const std::string& file, trace::ImportedRun& run, Groups& groups) {
   const Document document = is_json(bytes) && !bytes.empty() ? parse_json_form(bytes, file, run.report) : parse_protobuf(bytes, file, run.report);
-  Builder(document, run).build();
+  Builder(document, run, groups).build();
 }
 
 Imported read(const std::vector<std::string>& paths, const Progress& progress) {
   trace::ImportedRun run;
   run.format = "chakra";
+  Groups groups;
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    add_rank(read_text_file(paths[i]), paths[i], run);
+    const std::string bytes = read_text_file(paths[i]);
+    if (is_groups_file(bytes)) {
+      groups.read(bytes, paths[i], run.report);
+    } else {
+      add_rank(bytes, paths[i], run, groups);
+    }
     if (progress) progress(i + 1, paths.size());
   }
+  if (run.ranks.empty()) {
+    throw InputError({.file = paths.front(), .where = "", .found = "communicators only", .expected = "Chakra traces of a run beside them", .hint = "import the folder"});
+  }
+  groups.finish(run);
   std::stable_sort(run.ranks.begin(), run.ranks.end(), [](const trace::RankTrace& a, const trace::RankTrace& b) { return static_cast<std::uint32_t>(a.rank) < static_cast<std::uint32_t>(b.rank); });
   return run;
 }
@@ -233,6 +271,7 @@ Imported read(const std::vector<std::string>& paths, const Progress& progress) {
 int confidence(const FileHead& head) {
   std::string_view bytes = head.bytes;
   if (is_json(bytes)) {
+    if (head.whole && is_groups_file(bytes)) return 50;
     const std::string_view start = bytes.substr(0, 4000);
     const bool nodes = start.find("\"workload_graph\"") != std::string_view::npos || start.find("\"ctrlDeps\"") != std::string_view::npos || start.find("_NODE\"") != std::string_view::npos || start.find("\"durationMicros\"") != std::string_view::npos;
     return nodes && start.find("\"traceEvents\"") == std::string_view::npos ? 90 : 0;
@@ -283,7 +322,8 @@ std::int64_t type_of_kind(trace::CommKind kind) {
 trace::ImportedRun parse(std::string_view bytes, const std::string& file) {
   trace::ImportedRun run;
   run.format = "chakra";
-  add_rank(bytes, file, run);
+  Groups groups;
+  add_rank(bytes, file, run, groups);
   return run;
 }
 

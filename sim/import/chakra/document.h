@@ -34,6 +34,7 @@ struct Node {
 
 struct Document {
   std::string file, version;                      // "0.0.4", empty in the oldest files
+  std::map<std::string, Value, std::less<>> attributes;  // of the file: "rank", "world_size", where we wrote it
   std::vector<Node> nodes;                        // in file order
 };
 

@@ -12,7 +12,7 @@ using protobuf::Message;
 using protobuf::Wire;
 
 /// AttributeProto: a name and one value; the field number is the value's type.
-void read_attribute(std::string_view bytes, Node& node, Diagnostics& report) {
+void read_attribute(std::string_view bytes, std::map<std::string, Value, std::less<>>& attributes, Diagnostics& report) {
   Message message(bytes);
   std::string name;
   Value value;
@@ -33,7 +33,7 @@ void read_attribute(std::string_view bytes, Node& node, Diagnostics& report) {
     }
   }
   if (message.damaged()) report.add("import.chakra.damaged_attribute", Severity::error, name);
-  node.attributes.insert_or_assign(std::move(name), std::move(value));
+  attributes.insert_or_assign(std::move(name), std::move(value));
 }
 
 void read_shapes(std::string_view bytes, Node& node) {
@@ -58,13 +58,13 @@ bool read_node(std::string_view bytes, Node& node, Diagnostics& report) {
     if (f.number == 6 && f.wire == Wire::varint) node.start_us = f.value;
     if (f.number == 7 && f.wire == Wire::varint) node.duration_us = f.value;
     if (f.number == 8 && f.wire == Wire::bytes) read_shapes(f.bytes, node);
-    if (f.number == 10 && f.wire == Wire::bytes) read_attribute(f.bytes, node, report);
+    if (f.number == 10 && f.wire == Wire::bytes) read_attribute(f.bytes, node.attributes, report);
   }
   return !message.damaged();
 }
 
 /// GlobalMetadata has texts and attributes only; a node has a type (field 3) or an id (field 1, a number).
-bool is_metadata(std::string_view bytes, std::string& version) {
+bool read_metadata(std::string_view bytes, Document& document, Diagnostics& report) {
   Message message(bytes);
   bool metadata = true;
   std::string found;
@@ -73,7 +73,11 @@ bool is_metadata(std::string_view bytes, std::string& version) {
     if (field->number == 1) found = field->bytes;
   }
   if (message.damaged() || !metadata) return false;
-  version = found;
+  document.version = found;
+  Message again(bytes);
+  while (const auto field = again.next()) {
+    if (field->number == 2) read_attribute(field->bytes, document.attributes, report);
+  }
   return true;
 }
 
@@ -93,7 +97,7 @@ Document parse_protobuf(std::string_view bytes, const std::string& file, Diagnos
     }
     const std::string_view message = bytes.substr(0, length);
     bytes.remove_prefix(length);
-    if (first && is_metadata(message, document.version)) {
+    if (first && read_metadata(message, document, report)) {
       report.add("import.chakra.metadata", Severity::info, "schema " + document.version);
     } else {
       Node node;

@@ -1,4 +1,7 @@
 // sgsim import, replay and diff as users run them, on small traces of ours.
+#include <filesystem>
+#include <fstream>
+
 #include "tests/cli/commands/program.h"
 #include "tests/support/catch.h"
 
@@ -47,4 +50,39 @@ TEST_CASE("diff compares two traces") {
   const auto diff = run_sgsim("diff " + kCorpus + "plain.json " + kCorpus + "overrun.json");
   CHECK(diff.code == 0);
   for (const char* part : {"kind", "stream", "layer", "B - A ms"}) CHECK(says(diff.out, part));
+}
+
+TEST_CASE("export refuses in words what cannot be written to") {
+  const std::string file = sgsim::testing::scratch("export_here.txt"), trace = kCorpus + "plain.json";
+  std::ofstream(file) << "a file";
+  for (const char* format : {"chakra", "kineto"}) {
+    const auto over = run_sgsim("export " + trace + " --to " + format + " -o " + file);
+    CHECK(over.code == 2);
+    CHECK(says(over.err, "found a file; expected a folder"));
+    const auto under = run_sgsim("export " + trace + " --to " + format + " -o " + file + "/below/it");
+    CHECK(under.code == 2);
+    CHECK(says(under.err, "export_here.txt\", which is a file"));
+  }
+  const auto folder = run_sgsim("export " + trace + " --to perfetto -o tests");
+  CHECK(folder.code == 2);
+  CHECK(says(folder.err, "expected a file"));
+}
+
+TEST_CASE("a run written as Chakra or Kineto is replayed as its source is") {
+  const std::string source = sgsim::testing::scratch("export_source"), target = sgsim::testing::scratch("export_target");
+  const auto table = [](const std::string& path) {
+    const std::string text = run_sgsim("replay " + path).out;
+    return text.substr(0, text.find("first rank"));
+  };
+  std::filesystem::remove_all(source);
+  std::filesystem::create_directories(source);
+  for (const char* file : {"rank-0.json", "rank-1.json"}) std::filesystem::copy_file(std::string(SGSIM_SOURCE_DIR "/") + kCorpus + file, source + "/" + file);
+  const std::string expected = table(source);
+  REQUIRE(says(expected, "error of a step"));
+  for (const char* format : {"chakra", "kineto"}) {
+    std::filesystem::remove_all(target);
+    REQUIRE(run_sgsim("export " + source + " --to " + format + " -o " + target).code == 0);
+    CHECK(table(target) == expected);
+    CHECK(std::filesystem::exists(target + "/comm_group.json") == (std::string(format) == "chakra"));
+  }
 }

@@ -70,16 +70,88 @@ TEST_CASE("Chakra: written, read back") {
   const trace::ImportedRun back = import::chakra::parse(exporting::chakra(run, 0, report), "trace.1.et");
   const trace::RankTrace& rank = back.ranks.at(0);
   REQUIRE(rank.device_ops.size() == 2);
-  CHECK(rank.ops.size() == 1);
+  CHECK(rank.ops.size() == 2);  // and the step
   CHECK(back.strings.at(rank.device_ops[0].name) == "gemm");
   CHECK(rank.device_ops[0].duration == 1500);
-  CHECK(rank.device_ops[0].start == run.ranks[0].device_ops[0].start / 1000 * 1000);
+  CHECK(rank.device_ops[0].start == run.ranks[0].device_ops[0].start);
   REQUIRE(rank.collectives.size() == 1);
   CHECK(rank.collectives[0].kind == trace::CommKind::all_reduce);
   CHECK(rank.collectives[0].bytes == 4096);
   CHECK(back.strings.at(back.groups[rank.collectives[0].group].name) == "dp");
-  CHECK(rank.edges.size() == 2);  // the operator before each kernel; the streams have one operation each
-  CHECK(exporting::chakra_groups(run) == "{\n \"dp\": [\n  0,\n  1\n ]\n}\n");
+  CHECK(rank.edges.size() == 6);  // the operator before each call and each kernel, each call before its kernel; the streams have one operation each
+}
+
+TEST_CASE("Chakra: calls, steps, memsets and links come back") {
+  trace::ImportedRun run = small_run();
+  trace::RankTrace& mine = run.ranks[0];
+  trace::DeviceOp set = mine.device_ops[0];  // 300 ns, of 64 bytes, by no call of this file
+  set.start += 3000;
+  set.duration = 300;
+  set.kind = trace::DeviceKind::set;
+  set.bytes = 64;
+  set.correlation = 99;
+  set.call = set.op = trace::kNone;
+  set.name = run.strings.intern("Memset (Device)");
+  mine.device_ops.push_back(set);
+  Diagnostics report;
+  const trace::ImportedRun back = import::chakra::parse(exporting::chakra(run, 0, report), "x.et");
+  const trace::RankTrace& rank = back.ranks.at(0);
+  CHECK(rank.rank == 1);
+  CHECK(rank.world_size == 2);
+  CHECK(rank.gpu == "NVIDIA H200");
+  REQUIRE(rank.steps.size() == 1);
+  CHECK(rank.steps[0].number == 3);
+  CHECK(rank.steps[0].start == mine.steps[0].start);
+  CHECK(rank.steps[0].duration == 20'000);
+  REQUIRE(rank.calls.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(rank.calls[i].start == mine.calls[i].start);
+    CHECK(rank.calls[i].duration == 50);
+    CHECK(rank.calls[i].kind == trace::CallKind::launch);
+    CHECK(rank.device_ops[i].call == i);
+    CHECK(rank.device_ops[i].start == mine.device_ops[i].start);
+    CHECK(rank.device_ops[i].op == rank.calls[i].op);
+    CHECK(rank.streams[rank.device_ops[i].stream].device == 1);
+  }
+  REQUIRE(rank.device_ops.size() == 3);
+  CHECK(rank.device_ops[2].kind == trace::DeviceKind::set);
+  CHECK(rank.device_ops[2].bytes == 64);
+  CHECK(rank.device_ops[2].call == trace::kNone);
+  const auto counted = [&](const char* what) { return report.entries().at(std::string("export.chakra.") + what).count; };
+  CHECK(counted("call") == 2);
+  CHECK(counted("step") == 1);
+  CHECK(counted("memset") == 1);
+}
+
+TEST_CASE("Chakra: the host's durations add up, and groups are numbered for ASTRA-sim") {
+  trace::ImportedRun run = small_run();
+  run.ranks[0].ops[0].duration = 9000;  // two calls of 2 us each lie within it: 5 us are its own
+  for (trace::HostCall& call : run.ranks[0].calls) call.duration = 2000;
+  run.ranks[0].calls[1].start = run.ranks[0].calls[0].start + 3000;
+  Diagnostics report;
+  const std::string bytes = exporting::chakra(run, 0, report);
+  std::uint64_t host = 0;
+  std::string_view rest = bytes;
+  std::uint64_t length = 0;
+  for (bool first = true; protobuf::take_varint(rest, length); first = false) {
+    protobuf::Message node(rest.substr(0, length));
+    rest.remove_prefix(length);
+    std::uint64_t id = 99, duration = 0;
+    while (const auto field = node.next()) {
+      if (field->number == 1) id = field->value;
+      if (field->number == 7) duration = field->value;
+    }
+    if (!first && id == 0) CHECK(duration == 5);
+    if (!first && id < 3) host += duration;
+  }
+  CHECK(host == 9);
+  CHECK(exporting::chakra_groups(run, report) == "{\n \"1\": [\n  0,\n  1\n ]\n}\n");
+  CHECK(report.entries().count("export.chakra.group_without_members") == 0);
+  run.groups[0].ranks.clear();  // as many as the run has ranks: all of them
+  CHECK(exporting::chakra_groups(run, report) == "{\n \"1\": [\n  0,\n  1\n ]\n}\n");
+  run.groups[0].size = 1;
+  CHECK(exporting::chakra_groups(run, report).empty());
+  CHECK(report.entries().at("export.chakra.group_without_members").count == 1);
 }
 
 TEST_CASE("Kineto: written, read back without loss of a nanosecond") {

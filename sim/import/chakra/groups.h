@@ -1,0 +1,31 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/import/chakra/document.h"
+#include "sim/trace/imported_run.h"
+
+namespace sgsim::import::chakra {
+
+/// Whether a file is ASTRA-sim's list of communicators: {"1": [0, 1], "2": [2, 3]}.
+[[nodiscard]] bool is_groups_file(std::string_view bytes);
+
+/// Communicators of a run's files, by what their nodes call them ("pg_name").
+class Groups {
+ public:
+  /// The group of a node, added to the run when it is new. Name, description and size are those that `sgsim export` wrote, where it did.
+  std::uint32_t of(const Node& node, trace::ImportedRun& run);
+  /// Members from a list of communicators.
+  void read(std::string_view bytes, const std::string& file, Diagnostics& report);
+  /// Gives the groups their members.
+  void finish(trace::ImportedRun& run) const;
+
+ private:
+  std::map<std::string, std::uint32_t> by_name_;
+  std::map<std::string, std::vector<std::int32_t>> members_;
+};
+
+}  // namespace sgsim::import::chakra
