@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <limits>
+#include <map>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -8,6 +11,7 @@ namespace sgsim::import::pytorch_et {
 namespace {
 
 constexpr std::size_t kWindow = 400;  // operators looked ahead for the next common name
+constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kRun = 3;       // names in a row that make a place common
 
 using Ops = std::vector<std::uint32_t>;
@@ -135,22 +139,56 @@ class Merger {
     return static_cast<std::uint32_t>(run_.groups.size() - 1);
   }
 
-  /// The k-th operation of a kind on the host is the k-th in the execution trace, which lists them in that order; where their
-  /// numbers differ, none is taken.
+  /// An operation of the profile is that of the execution trace whose operator is around it. What lies between two such pairs, or where no operators
+  /// are common, is paired in order if both files have as many of its kind there; the rest is left as it is.
   void merge_collectives() {
     std::map<trace::CommKind, std::vector<const trace::Collective*>> theirs;
     for (const trace::Collective& collective : source_.collectives) theirs[collective.kind].push_back(&collective);
     std::map<trace::CommKind, std::vector<trace::Collective*>> mine;
     for (trace::Collective& collective : rank_.collectives) mine[collective.kind].push_back(&collective);
     for (auto& [kind, ours] : mine) {
-      const auto& sources = theirs[kind];
-      if (ours.size() != sources.size()) {
-        count("merged_collective_count", Severity::error, fmt::format("{}: {} {} in the profile, {} in the execution trace; their sizes are not taken", rank_.file, ours.size(), trace::name_of(kind), sources.size()), std::max(ours.size(), sources.size()));
-        continue;
-      }
       std::stable_sort(ours.begin(), ours.end(), [&](const trace::Collective* a, const trace::Collective* b) { return order_of_host(*a) < order_of_host(*b); });
-      for (std::size_t i = 0; i < ours.size(); ++i) fill(*ours[i], *sources[i]);
     }
+    for (const auto& [kind, list] : theirs) mine.try_emplace(kind);
+    for (const auto& [kind, ours] : mine) merge_kind(ours, theirs[kind]);
+  }
+
+  void merge_kind(const std::vector<trace::Collective*>& ours, const std::vector<const trace::Collective*>& theirs) {
+    const std::vector<std::size_t> around = by_operator(ours, theirs);
+    std::size_t i = 0, k = 0;
+    for (std::size_t next = 0; next <= ours.size(); ++next) {
+      if (next < ours.size() && around[next] == kNowhere) continue;
+      const std::size_t until = next < ours.size() ? around[next] : theirs.size();
+      merge_stretch(ours, i, next, theirs, k, until);
+      if (next == ours.size()) break;
+      fill(*ours[next], *theirs[until]);
+      i = next + 1;
+      k = until + 1;
+    }
+  }
+
+  /// By operation of ours the place of its partner, ascending, or kNowhere.
+  std::vector<std::size_t> by_operator(const std::vector<trace::Collective*>& ours, const std::vector<const trace::Collective*>& theirs) const {
+    std::vector<std::size_t> around(ours.size(), kNowhere);
+    std::size_t i = 0;
+    for (std::size_t k = 0; k < theirs.size(); ++k) {
+      const auto mapped = theirs[k]->host_op == trace::kNone ? to_mine_.end() : to_mine_.find(theirs[k]->host_op);
+      if (mapped == to_mine_.end()) continue;
+      const trace::HostOp& op = rank_.ops[mapped->second];
+      while (i < ours.size() && order_of_host(*ours[i]) < op.start) ++i;
+      if (i < ours.size() && order_of_host(*ours[i]) <= op.start + op.duration) around[i++] = k;
+    }
+    return around;
+  }
+
+  void merge_stretch(const std::vector<trace::Collective*>& ours, std::size_t i, std::size_t i_end, const std::vector<const trace::Collective*>& theirs, std::size_t k, std::size_t k_end) {
+    if (i_end - i == k_end - k) {
+      for (; i < i_end; ++i, ++k) fill(*ours[i], *theirs[k]);
+      return;
+    }
+    const auto example = [&](const trace::Collective& c, const trace::ImportedRun& run) { return fmt::format("{}: {} (a {}), operation {} of its group", rank_.file, run.strings.at(c.name), trace::name_of(c.kind), c.sequence); };
+    if (i < i_end) count("merged_collective_only_in_profile", Severity::error, example(*ours[i], run_), i_end - i);
+    if (k < k_end) count("merged_collective_only_in_execution_trace", Severity::error, example(*theirs[k], execution_), k_end - k);
   }
 
   std::int64_t order_of_host(const trace::Collective& collective) const {
@@ -161,6 +199,10 @@ class Merger {
   }
 
   void fill(trace::Collective& mine, const trace::Collective& theirs) {
+    count("merged_collective", Severity::info, fmt::format("{} of {} bytes", trace::name_of(mine.kind), theirs.bytes));
+    if (mine.bytes >= 0 && theirs.bytes >= 0 && mine.bytes != theirs.bytes) {
+      count("merged_collective_size_differs", Severity::warning, fmt::format("{}: {} of {} bytes in the profile, {} in the execution trace; the profile's is kept", rank_.file, trace::name_of(mine.kind), mine.bytes, theirs.bytes));
+    }
     if (mine.bytes < 0 && theirs.bytes >= 0) {
       mine.bytes = theirs.bytes;
       count("merged_collective_size", Severity::info, fmt::format("{} of {} bytes", trace::name_of(mine.kind), theirs.bytes));

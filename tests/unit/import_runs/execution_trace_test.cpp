@@ -111,6 +111,67 @@ TEST_CASE("profile and execution trace of one process are merged") {
   CHECK(run.strings.at(run.ranks[0].ops[1].shapes) == "[[2,4]] [\"Tensor(c10::Half)\"]");
 }
 
+namespace {
+
+/// Three all-reduces of 16, 32 and 64 bytes; their operators of the profile begin at 0, 100 and 200 ns and last 50.
+std::string three_sums() {
+  std::string text = R"({"schema": "1.0.1", "pid": 7, "nodes": [{"name": "[pytorch|profiler|execution_graph|thread]", "id": 2, "parent": 1, "tid": 1, "inputs": [], "outputs": []})";
+  for (const int i : {0, 1, 2}) {
+    text += R"(, {"name": "record_param_comms", "id": )" + std::to_string(10 + i) + R"(, "parent": 2, "tid": 1, "inputs": [[[12,13,0,)" + std::to_string(8 << i) + R"(,2,"cuda:0"]],1,93,0,"allreduce",[],[],4], "input_shapes": [[[)" +
+            std::to_string(8 << i) + R"(]],[],[],[],[],[],[],[]], "input_types": ["GenericList[Tensor(c10::Half)]","Int","Int","Int","String","GenericList[]","GenericList[]","Int"], "outputs": []})";
+  }
+  return text + "]}";
+}
+
+/// The profile of it, with collectives at these times; `ops`: whether it recorded operators.
+trace::ImportedRun profile_of_sums(const std::vector<trace::Nanoseconds>& at, bool ops) {
+  trace::ImportedRun run;
+  run.format = "kineto";
+  trace::RankTrace& rank = run.ranks.emplace_back();
+  rank.threads.push_back({.process = run.strings.intern("7"), .thread = run.strings.intern("7"), .name = 0});
+  for (const int i : {0, 1, 2}) {
+    trace::HostOp op{.start = 100 * i, .duration = 50, .id = 100 + i, .name = run.strings.intern(ops ? "record_param_comms" : "other"), .shapes = 0, .thread = 0, .kind = trace::HostKind::op};
+    rank.ops.push_back(op);
+  }
+  for (const trace::Nanoseconds t : at) {
+    rank.device_ops.push_back({.start = t});
+    trace::Collective sum{.kind = trace::CommKind::all_reduce, .name = run.strings.intern("allreduce"), .group = trace::kNone, .sequence = 0, .bytes = -1.0, .dtype = 0, .peer = -1, .uneven = false,
+                          .device_op = static_cast<std::uint32_t>(rank.device_ops.size() - 1), .host_op = trace::kNone};
+    rank.collectives.push_back(sum);
+  }
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("collectives are merged by the operator around them where one file has more") {
+  trace::ImportedRun run = profile_of_sums({10, 210}, true);  // the second one's kernel is not in the profile
+  pytorch_et::merge(run, pytorch_et::parse(three_sums(), "et.json"));
+  CHECK(run.ranks[0].collectives[0].bytes == 16);
+  CHECK(run.ranks[0].collectives[1].bytes == 64);
+  CHECK(count_of(run.report, "import.pytorch_et.merged_collective") == 2);
+  CHECK(count_of(run.report, "import.pytorch_et.merged_collective_only_in_execution_trace") == 1);
+  CHECK(count_of(run.report, "import.pytorch_et.merged_collective_only_in_profile") == 0);
+
+  trace::ImportedRun more = profile_of_sums({10, 110, 160, 210}, true);  // and one that no operator of the other file is around
+  pytorch_et::merge(more, pytorch_et::parse(three_sums(), "et.json"));
+  CHECK(more.ranks[0].collectives[1].bytes == 32);
+  CHECK(more.ranks[0].collectives[2].bytes == -1.0);
+  CHECK(more.ranks[0].collectives[3].bytes == 64);
+  CHECK(count_of(more.report, "import.pytorch_et.merged_collective_only_in_profile") == 1);
+}
+
+TEST_CASE("collectives of files without common operators are merged in order, if there are as many") {
+  trace::ImportedRun run = profile_of_sums({10, 110, 210}, false);
+  pytorch_et::merge(run, pytorch_et::parse(three_sums(), "et.json"));
+  CHECK(run.ranks[0].collectives[1].bytes == 32);
+  trace::ImportedRun fewer = profile_of_sums({10, 210}, false);
+  pytorch_et::merge(fewer, pytorch_et::parse(three_sums(), "et.json"));
+  CHECK(fewer.ranks[0].collectives[0].bytes == -1.0);
+  CHECK(count_of(fewer.report, "import.pytorch_et.merged_collective_only_in_profile") == 2);
+  CHECK(count_of(fewer.report, "import.pytorch_et.merged_collective_only_in_execution_trace") == 3);
+}
+
 TEST_CASE("Chakra: compute, an all-reduce, a send; every kind of integer attribute") {
   const std::string bytes = chakra_file({
       Writer().text(1, "0.0.4"),
