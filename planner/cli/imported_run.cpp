@@ -4,6 +4,7 @@
 
 #include "sim/core/error.h"
 #include "sim/import/format.h"
+#include "sim/trace/steps.h"
 
 namespace sgsim::cli {
 
@@ -17,7 +18,10 @@ trace::ImportedRun read_run(const std::string& path) {
     }
     found = std::move(*run);
   }
-  if (found) return std::move(*found);
+  if (found) {
+    trace::keep_whole_steps(*found);
+    return std::move(*found);
+  }
   throw InputError({.file = path, .where = "", .found = "no run", .expected = "a trace, or the traces of one run", .hint = "graphs and topologies are read by sgsim import"});
 }
 

@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "planner/cli/imported_run.h"
 #include "planner/cli/subcommand.h"
 #include "sim/cluster/builders.h"
 #include "sim/core/units_text.h"
 #include "sim/engine/engine.h"
+#include "sim/replay/account.h"
 #include "sim/replay/report.h"
 #include "sim/replay/rescale.h"
 #include "sim/scenario/read.h"
@@ -41,21 +43,26 @@ OwnMachine machine_of(const std::string& name, int ranks) {
   return machine;
 }
 
+std::string sizes_text(const replay::Sizes& s) { return fmt::format("dp {} tp {} pp {} cp 1 ep 1 micro_batches {} virtual_stages 1", s.dp, s.tp, s.pp, s.micro_batches); }
+
 ExitCode replay_as_captured(const Flags& flags, const RecoveredRun& run) {
   const replay::Built built = replay::build_programs(run.run, run.matching, run.dependencies);
   const timeline::Timeline timeline = engine::run_fast(engine::unfolded(built.workload), {.spans_of = {}, .all_spans = true});
   const replay::Result result = replay::compare(run.run, built, timeline);
-  fmt::print("{}", replay::text_report(result, timeline));
+  fmt::print("{}", replay::text_report(result, built, timeline));
   Diagnostics report = built.report;
   report.merge(run.run.report);
   for (const trace::Dependencies& d : run.dependencies) report.merge(d.report);
   report.merge(run.matching.report);
   fmt::print("{}", trace::report_text(report, flags.report));
-  if (!flags.trace.empty()) replay::write_trace(built.workload, timeline, flags.trace);
+  if (!flags.trace.empty()) {
+    const auto sizes = replay::sizes_in(run.run);
+    replay::write_trace({.run = run.run, .workload = built.workload, .notes = built.notes, .rescaled = false, .sizes = sizes ? sizes_text(*sizes) : ""}, timeline, flags.trace);
+  }
   return flags.limit >= 0.0 && result.worst_error * 100.0 > flags.limit ? ExitCode::check_failed : ExitCode::good;
 }
 
-/// Captured sizes: as given, else as the file says, else 1, and dp from the ranks of the file. Wanted: as given, else as captured.
+/// Captured sizes: as given, else as the file says (its sizes, or descriptions of its communicators), else 1, and dp from the ranks of the file. Wanted: as given, else as captured.
 std::pair<replay::Sizes, replay::Sizes> sizes_of(const Flags& flags, const trace::ImportedRun& run) {
   const replay::Sizes file = replay::sizes_in(run).value_or(replay::Sizes{.dp = 0, .tp = 1, .pp = 1, .micro_batches = 1});
   const auto pick = [](int given, int otherwise) { return given != 0 ? given : otherwise; };
@@ -63,15 +70,61 @@ std::pair<replay::Sizes, replay::Sizes> sizes_of(const Flags& flags, const trace
     return replay::Sizes{.dp = pick(given.dp, otherwise.dp), .tp = pick(given.tp, otherwise.tp), .pp = pick(given.pp, otherwise.pp), .micro_batches = pick(given.micro_batches, otherwise.micro_batches)};
   };
   replay::Sizes captured = all(flags.captured, file);
+  if (flags.captured.tp == 0 && !replay::sizes_in(run)) captured.tp = replay::tensor_size_said(run).value_or(1);
   if (captured.dp == 0) captured.dp = std::max(1, static_cast<int>(run.ranks.front().world_size) / std::max(1, captured.tp * captured.pp));
   return {captured, all(flags.wanted, captured)};
+}
+
+/// A rescaled job, simulated: one step of its first rank, the mean of those that the trace has.
+struct Simulated {
+  engine::Folded folded;
+  std::vector<replay::ProgramNotes> notes;
+  timeline::Timeline timeline;
+  std::vector<replay::Account> steps;
+  replay::Account step;
+  Diagnostics report;
+};
+
+Simulated simulate(const RecoveredRun& run, const replay::Rescale& request, bool all_spans) {
+  replay::Rescaled rescaled = replay::rescale(run.run, run.matching, run.dependencies, request);
+  Simulated result{.folded = engine::fold(std::move(rescaled.workload)), .notes = std::move(rescaled.notes), .timeline = {}, .steps = {}, .step = {}, .report = std::move(rescaled.report)};
+  result.timeline = engine::run_fast(result.folded, {.spans_of = {0}, .all_spans = all_spans});
+  const std::size_t program = result.folded.workload.ranks.front().program.value;
+  result.steps = replay::accounts(result.folded.workload.programs[program], result.notes[program], replay::spans_of(result.timeline, 0));
+  result.step = replay::mean(result.steps);
+  return result;
+}
+
+/// The mean step of the first rank when each captured rank runs its own program; nothing where there is one.
+std::optional<replay::Account> replayed_step(const RecoveredRun& run) {
+  if (run.run.ranks.size() < 2) return std::nullopt;
+  const replay::Built built = replay::build_programs(run.run, run.matching, run.dependencies);
+  const timeline::Timeline timeline = engine::run_fast(engine::unfolded(built.workload), {.spans_of = {0}, .all_spans = false});
+  return replay::mean(replay::accounts(built.workload.programs.front(), built.notes.front(), replay::spans_of(timeline, 0)));
+}
+
+std::string steps_text(const std::vector<replay::Account>& steps) {
+  if (steps.size() == 1) return "the one step of the trace";
+  std::string text;
+  for (const replay::Account& a : steps) text += fmt::format("{}{:.1f}", text.empty() ? "" : ", ", a.step_s * 1e3);
+  return fmt::format("mean of {} whole steps{}", steps.size(), steps.size() <= 6 ? ": " + text + " ms" : "");
+}
+
+std::string micro_batches(const replay::Sizes& sizes) { return fmt::format("{} micro-batch{}", sizes.micro_batches, sizes.micro_batches == 1 ? "" : "es"); }
+
+std::string machine_hint(const trace::ImportedRun& run) {
+  std::string text = run.ranks.front().gpu.empty() ? "" : "it ran on " + run.ranks.front().gpu + "; ";
+  text += "one of: ";
+  const auto names = cluster::builtin_cluster_names();
+  for (std::size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : ", ") + std::string(names[i]);
+  return text;
 }
 
 ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
   const auto [captured, wanted] = sizes_of(flags, run.run);
   if (flags.limit >= 0.0) throw InputError({.file = "sgsim replay", .where = "--limit", .found = "a limit and other sizes or another machine", .expected = "--limit without them", .hint = "what was not measured has no error"});
   if (flags.captured_machine.empty()) {
-    throw InputError({.file = "sgsim replay", .where = "--captured-machine", .found = "nothing", .expected = "the machine of the trace", .hint = "for example --captured-machine dgx-a100-80gb"});
+    throw InputError({.file = "sgsim replay", .where = "--captured-machine", .found = "nothing", .expected = "the machine of the trace", .hint = machine_hint(run.run)});
   }
   for (const replay::Sizes& sizes : {captured, wanted}) {
     if (std::int64_t{sizes.dp} * sizes.tp * sizes.pp > kMostRanks) {
@@ -82,15 +135,22 @@ ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
   const OwnMachine to = machine_of(flags.machine.empty() ? flags.captured_machine : flags.machine, wanted.ranks());
   replay::Rescale request{.captured = captured, .wanted = wanted, .from = {from.cluster, from.profile}, .to = {to.cluster, to.profile}};
   if (!flags.boundary.empty()) request.boundary = parse_bytes(flags.boundary);
-  replay::Rescaled rescaled = replay::rescale(run.run, run.matching, run.dependencies, request);
-  const engine::Folded folded = engine::fold(std::move(rescaled.workload));
-  const timeline::Timeline timeline = engine::run_fast(folded, {.spans_of = {}, .all_spans = !flags.trace.empty()});
-  fmt::print("dp {} x tp {} x pp {}, {} micro-batches, on {} GPUs of {}: {} for what the trace holds ({} of {} ranks simulated)\n", wanted.dp, wanted.tp, wanted.pp, wanted.micro_batches, wanted.ranks(), to.cluster.name,
-             to_text(timeline.step_time), folded.multiplicity.size(), wanted.ranks());
-  rescaled.report.merge(run.run.report);
-  rescaled.report.merge(run.matching.report);
-  fmt::print("{}", trace::report_text(rescaled.report, flags.report));
-  if (!flags.trace.empty()) replay::write_trace(folded.workload, timeline, flags.trace);
+  const Simulated wanted_job = simulate(run, request, !flags.trace.empty());
+  const replay::Rescale as_captured{.captured = captured, .wanted = captured, .from = request.from, .to = request.from, .boundary = request.boundary};
+  replay::Rescale fed = request;
+  fed.host = 0.0;
+  fmt::print("captured: dp {} x tp {} x pp {}, {}, on {}\n", captured.dp, captured.tp, captured.pp, micro_batches(captured), from.cluster.name);
+  fmt::print("wanted:   dp {} x tp {} x pp {}, {}, on {} GPUs of {}: {} a step ({}; {} of {} ranks simulated)\n", wanted.dp, wanted.tp, wanted.pp, micro_batches(wanted), wanted.ranks(), to.cluster.name,
+             to_text(Seconds(wanted_job.step.step_s)), steps_text(wanted_job.steps), wanted_job.folded.multiplicity.size(), wanted.ranks());
+  fmt::print("{}", replay::text_of({.replayed = replayed_step(run), .captured = simulate(run, as_captured, false).step, .wanted = wanted_job.step, .fed = simulate(run, fed, false).step}));
+  Diagnostics report = wanted_job.report;
+  if (run.run.ranks.size() > 1) report.add("import.rescale.ranks_alike", Severity::warning, "every rank of a stage runs the program of the first captured one: what ranks wait because others' hosts are slower is not in the wanted step", run.run.ranks.size());
+  report.merge(run.run.report);
+  report.merge(run.matching.report);
+  fmt::print("{}", trace::report_text(report, flags.report));
+  if (!flags.trace.empty()) {
+    replay::write_trace({.run = run.run, .workload = wanted_job.folded.workload, .notes = wanted_job.notes, .rescaled = true, .sizes = sizes_text(wanted)}, wanted_job.timeline, flags.trace);
+  }
   return ExitCode::good;
 }
 

@@ -6,7 +6,6 @@
 #include "sim/core/error.h"
 #include "sim/replay/program_builder.h"
 #include "sim/replay/replay.h"
-#include "sim/replay/steps.h"
 #include "sim/trace/recover.h"
 
 namespace sgsim::replay {
@@ -92,14 +91,14 @@ Built build_programs(const trace::ImportedRun& run, const trace::Matching& match
   built.task_of.resize(run.ranks.size());
   for (std::uint32_t r = 0; r < run.ranks.size(); ++r) {
     const trace::RankTrace& rank = run.ranks[r];
-    auto [program, task_of] = build_program(run, r, dependencies[r], inputs[r], built);
-    built.workload.programs.push_back(std::move(program));
-    built.task_of[r] = std::move(task_of);
+    BuiltProgram one = build_program(run, r, dependencies[r], inputs[r], built);
+    built.workload.programs.push_back(std::move(one.program));
+    built.task_of[r] = std::move(one.task_of);
+    built.notes.push_back(std::move(one.notes));
     Nanoseconds end = 0;
     for (const std::uint32_t op : dependencies[r].order) end = std::max(end, trace::end_of(rank.device_ops[op]));
     for (const trace::HostWait& w : dependencies[r].waits) end = std::max(end, trace::end_of(rank.calls[w.call]));
     built.end.push_back(end);
-    built.steps.push_back(find_steps(run, rank, dependencies[r], built.report));
     std::uint64_t alone = 0;
     for (const trace::Collective& c : rank.collectives) alone += c.device_op != kNone && inputs[r].transfers.count(static_cast<std::uint32_t>(&c - rank.collectives.data())) == 0 ? 1 : 0;
     if (alone > 0) built.report.add("import.replay.collectives_with_unknown_waiting", Severity::warning, built.workload.programs.back().name + ": their other members are not imported; transfer and waiting stay as measured together", alone);

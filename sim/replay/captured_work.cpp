@@ -72,11 +72,12 @@ std::int64_t CapturedWork::divided(std::int64_t extent) const { return std::max<
 std::optional<graph::Matmul> CapturedWork::product_of(const trace::DeviceOp& op) const {
   if (op.op == kNone || rank_.ops[op.op].shapes == 0) return std::nullopt;
   const std::string &name = run_.strings.at(rank_.ops[op.op].name), &shapes = run_.strings.at(rank_.ops[op.op].shapes);
-  const std::size_t first = name == "aten::addmm" ? 1 : name == "aten::mm" || name == "aten::bmm" ? 0 : 9;
+  const bool batched = name == "aten::bmm" || name == "aten::baddbmm";
+  const std::size_t first = name == "aten::addmm" || name == "aten::baddbmm" ? 1 : name == "aten::mm" || batched ? 0 : 9;
   const auto sizes = sizes_in_text(shapes);
   if (first == 9 || sizes.size() < first + 2) return std::nullopt;
   const auto &a = sizes[first], &b = sizes[first + 1];
-  const std::size_t rank = name == "aten::bmm" ? 3 : 2;
+  const std::size_t rank = batched ? 3 : 2;
   if (a.size() != rank || b.size() != rank || a[rank - 1] != b[rank - 2]) return std::nullopt;
   for (const auto* list : {&a, &b}) {
     if (std::any_of(list->begin(), list->end(), [](std::int64_t s) { return s < 1 || s > 1'000'000'000; })) return std::nullopt;
@@ -152,8 +153,11 @@ std::vector<WorkPair> CapturedWork::products(const trace::DeviceOp& op) const {
   return pairs;
 }
 
-// By shapes (batch, heads, length, size of a head; flash's own operators have length before heads), else by flops and bytes: every number of heads
-// and size of a head that gives both.
+// PyTorch's operators take (batch, heads, length, size of a head), cuDNN's own ones too: recorded strides of grouped queries show it (16 and 4 heads are in the second
+// extent). The own operators of flash attention and of memory-efficient attention have the length before the heads.
+bool heads_come_first(std::string_view name) { return name.find("scaled_dot_product") != std::string_view::npos || name.find("cudnn_attention") != std::string_view::npos; }
+
+// By shapes, else by flops and bytes: every number of heads and size of a head that gives both.
 std::vector<graph::Attention> CapturedWork::attention_of(const trace::DeviceOp& op) const {
   std::vector<graph::Attention> result;
   const std::string& kernel = run_.strings.at(op.name);
@@ -164,7 +168,7 @@ std::vector<graph::Attention> CapturedWork::attention_of(const trace::DeviceOp& 
     const auto sizes = sizes_in_text(shapes);
     const std::size_t first = pass == graph::Pass::backward ? 1 : 0;  // the gradient stands before the query
     if (sizes.size() < first + 2 || sizes[first].size() != 4 || sizes[first + 1].size() != 4) return {};
-    const bool heads_first = name.find("scaled_dot_product") != std::string::npos;
+    const bool heads_first = heads_come_first(name);
     const auto &q = sizes[first], &k = sizes[first + 1];
     const std::size_t h = heads_first ? 1 : 2, s = heads_first ? 2 : 1;
     for (const bool causal : {true, false}) {
@@ -190,6 +194,18 @@ std::vector<graph::Attention> CapturedWork::attention_of(const trace::DeviceOp& 
     }
   }
   return result;
+}
+
+std::optional<std::int64_t> CapturedWork::heads_of(std::uint32_t device_op) const {
+  const trace::DeviceOp& op = rank_.device_ops[device_op];
+  const KernelKind kind = trace::kernel_kind(run_, op);
+  if (kind == KernelKind::attention) {
+    const std::vector<graph::Attention> found = attention_of(op);
+    const bool sure = !found.empty() && std::all_of(found.begin(), found.end(), [&](const graph::Attention& a) { return a.heads == found.front().heads; });
+    return sure ? std::optional(found.front().heads) : std::nullopt;
+  }
+  const auto product = kind == KernelKind::matmul ? product_of(op) : std::nullopt;
+  return product && product->batch > 1 ? std::optional(product->batch) : std::nullopt;
 }
 
 bool CapturedWork::divides(const WorkPair& pair, double share) {

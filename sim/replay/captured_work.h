@@ -33,6 +33,8 @@ class CapturedWork {
     std::int64_t tokens = 0, hidden = 0;  // which of the two is which is not known
   };
   [[nodiscard]] const std::optional<Undivided>& undivided() const { return undivided_; }
+  /// What a tensor size divides and must leave whole: heads of attention, or the batch of a batched product (heads times sequences); nothing for others.
+  [[nodiscard]] std::optional<std::int64_t> heads_of(std::uint32_t device_op) const;
   /// Whether the wanted tensor size divides this operation's extent or heads; true where that is not known.
   [[nodiscard]] static bool divides(const WorkPair& pair, double share);
 

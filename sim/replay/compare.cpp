@@ -26,7 +26,8 @@ Result compare(const trace::ImportedRun& run, const Built& built, const timeline
   bool have_steps = false;
   for (std::size_t r = 0; r < run.ranks.size(); ++r) {
     const trace::RankTrace& rank = run.ranks[r];
-    std::vector<double> measured(built.steps[r].size(), 0.0), simulated(built.steps[r].size(), 0.0);
+    const std::vector<StepWindow>& steps = built.notes[r].steps;
+    std::vector<double> measured(steps.size(), 0.0), simulated(steps.size(), 0.0);
     for (std::size_t i = 0; i < rank.device_ops.size(); ++i) {
       const std::uint32_t task = built.task_of[r][i];
       if (task == kNoTask || span_of[r][task] == nullptr) continue;
@@ -35,18 +36,16 @@ Result compare(const trace::ImportedRun& run, const Built& built, const timeline
       const double ended = seconds(trace::end_of(op) - built.origin);
       distance += std::abs(span.end.value() - ended);
       ++operations;
-      const Nanoseconds issue = op.call != trace::kNone ? rank.calls[op.call].start : op.start;
-      for (std::size_t s = 0; s < built.steps[r].size(); ++s) {
-        if (issue < built.steps[r][s].from || issue >= built.steps[r][s].to) continue;
-        measured[s] = std::max(measured[s], ended);
-        simulated[s] = std::max(simulated[s], span.end.value());
-      }
+      const std::int32_t step = built.notes[r].tasks[task].step;
+      if (step < 0) continue;
+      measured[static_cast<std::size_t>(step)] = std::max(measured[static_cast<std::size_t>(step)], ended);
+      simulated[static_cast<std::size_t>(step)] = std::max(simulated[static_cast<std::size_t>(step)], span.end.value());
     }
-    if (have_steps || built.steps[r].empty()) continue;
+    if (have_steps || steps.empty()) continue;
     have_steps = true;
-    for (std::size_t s = 0; s < built.steps[r].size(); ++s) {
+    for (std::size_t s = 0; s < steps.size(); ++s) {
       const double m0 = s == 0 ? 0.0 : measured[s - 1], s0 = s == 0 ? 0.0 : simulated[s - 1];
-      result.steps.push_back({"step " + std::to_string(built.steps[r][s].number), measured[s] - m0, simulated[s] - s0});
+      result.steps.push_back({"step " + std::to_string(steps[s].number), measured[s] - m0, simulated[s] - s0});
     }
   }
   result.mean_end_error_s = operations == 0 ? 0.0 : distance / static_cast<double>(operations);

@@ -133,7 +133,8 @@ class PassFinder {
     bool cut = false;
     for (const std::uint32_t i : d_.order) {
       const trace::DeviceOp& op = rank_.device_ops[i];
-      if (!steps.empty() && (d_.issue[i] < steps.back().from || d_.issue[i] >= steps.back().to)) continue;
+      const Nanoseconds at = trace::issued(rank_, rank_.device_ops[i]);
+      if (!steps.empty() && (at < steps.back().from || at >= steps.back().to)) continue;
       if (is_neighbour(op)) {
         cut = true;
         continue;

@@ -224,10 +224,11 @@ class PipelineBuilder {
       const std::uint32_t before = d.stream_before[i];
       const bool own = stage.timing.keeps_own[i] && before != kNone && inside[before];  // not what stood between passes
       const double gap = entry.transfer ? 0.0 : static_cast<double>(own ? stage.timing.own_gap[i] : stage.timing.gap.at(stage.classes[i])) * shares[k];
+      entry.work = seconds(work);
       entry.device = seconds(work + gap);
       entry.latency = seconds(stage.classes[i] == OpClass::graph_next ? 0.0 : static_cast<double>(stage.timing.latency.at(stage.classes[i])) - gap);
       const Nanoseconds next = k + 1 < order.size() ? d.issue[order[k + 1]] : d.issue[i];
-      entry.host = rank.calls.empty() ? Seconds(0.0) : seconds(static_cast<double>(next - d.issue[i]) * shares[k]);
+      entry.host = rank.calls.empty() ? Seconds(0.0) : seconds(static_cast<double>(next - d.issue[i]) * shares[k] * request_.host);
       made.entries.push_back(entry);
     }
     return made;
@@ -250,7 +251,7 @@ class PipelineBuilder {
       const std::uint32_t c = stage.passes.sends[stage.passes.sends.size() / 2];
       if (run_.ranks[stage.rank].collectives[c].device_op != kNone) message_ = Scaling::Message{.rank = stage.rank, .collective = c, .stage = std::min(s, std::max(0, request_.captured.pp - 2))};
     }
-    if (message_ && !waiting_apart(run_) && stages_.size() < 2) {
+    if (message_ && !trace::waiting_apart(run_) && stages_.size() < 2) {
       result_.report.add("import.rescale.message_with_waiting", Severity::warning, "one stage imported: its sends hold the time that they waited");
     }
   }
@@ -290,6 +291,7 @@ class PipelineBuilder {
     if (!captured.after.ops.empty()) builder.append(outside(captured.after), -1, true, true, {});
     slots_.push_back(builder.slots());
     result_.workload.programs.push_back(builder.finish());
+    result_.notes.push_back({.rank = stage.rank, .steps = {}, .tasks = builder.notes()});
   }
 
   void bind() {

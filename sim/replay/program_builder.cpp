@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/replay/steps.h"
 #include "sim/replay/timing.h"
 #include "sim/trace/recover.h"
 
@@ -43,14 +44,16 @@ class ProgramBuilder {
     for (const trace::StreamEdge& e : d.edges) edges_[e.to].push_back(e.from);
     place_.assign(rank_.device_ops.size(), 0);
     task_of_.assign(rank_.device_ops.size(), kNoTask);
+    notes_.rank = rank;
+    notes_.steps = find_steps(run, rank_, d, built.report);
   }
 
-  std::pair<lower::Program, std::vector<std::uint32_t>> build() {
+  BuiltProgram build() {
     const std::vector<Item> items = chain();
     const Nanoseconds first = items.empty() ? built_.origin : items.front().at;
     if (first > built_.origin) {
       Task late = host_task();  // this rank's host began later than the first one
-      late.host = seconds(first - built_.origin);
+      late.host = input_.host * seconds(first - built_.origin);
       add(late);
     }
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -63,7 +66,7 @@ class ProgramBuilder {
       built_.report.add("import.replay.idle_without_reason", Severity::warning, std::to_string(static_cast<double>(timing_.unexplained) * 1e-6) + " ms in all on " + program_.name + ", kept as measured",
                         timing_.unexplained_count);
     }
-    return {std::move(program_), std::move(task_of_)};
+    return {std::move(program_), std::move(task_of_), std::move(notes_)};
   }
 
  private:
@@ -93,9 +96,10 @@ class ProgramBuilder {
     return task;
   }
 
-  void add(Task task) {
+  void add(Task task, TaskNote note = {}) {
     ++position_[task.stream];
     program_.tasks.push_back(task);
+    notes_.tasks.push_back(note);
   }
 
   void depend(Task& task, std::uint32_t device_op) {
@@ -116,7 +120,7 @@ class ProgramBuilder {
       wake = std::max(wake, trace::end_of(rank_.device_ops[op]));
     }
     // From there on the host's own: waking up, and what it does until the next thing it issues.
-    task.host = seconds(std::max<Nanoseconds>(0, next - wake));
+    task.host = input_.host * seconds(std::max<Nanoseconds>(0, next - wake));
     add(task);
   }
 
@@ -134,7 +138,7 @@ class ProgramBuilder {
     const Nanoseconds latency = c == OpClass::graph_next ? 0 : timing_.latency.at(c);
     task.device = seconds(std::max<Nanoseconds>(0, work + gap));
     task.issue_to_end = task.device + seconds(std::max<Nanoseconds>(0, latency - gap));
-    task.host = seconds(std::max<Nanoseconds>(0, next - item.at));
+    task.host = input_.host * seconds(std::max<Nanoseconds>(0, next - item.at));
     if (matched) {
       task.kind = TaskKind::collective;
       task.comm = comm(op, work);
@@ -142,7 +146,7 @@ class ProgramBuilder {
     for (const std::uint32_t from : edges_[item.index]) depend(task, from);
     task.segment = segment(op);
     task_of_[item.index] = static_cast<std::uint32_t>(program_.tasks.size());
-    add(task);
+    add(task, {.work = seconds(std::max<Nanoseconds>(0, work)), .device_op = item.index, .step = trace::step_of(notes_.steps, rank_, op), .communication = op.collective != kNone});
     place_[item.index] = position_[op.stream];
   }
 
@@ -178,13 +182,14 @@ class ProgramBuilder {
   std::vector<std::uint32_t> position_, place_;
   std::vector<std::vector<std::uint32_t>> edges_;
   std::vector<std::uint32_t> task_of_;
+  ProgramNotes notes_;
   std::map<std::string, std::uint32_t> names_;
   std::map<trace::Text, std::uint32_t> segments_;
 };
 
 }  // namespace
 
-std::pair<lower::Program, std::vector<std::uint32_t>> build_program(const trace::ImportedRun& run, std::uint32_t rank, const trace::Dependencies& dependencies, const ProgramInput& input, Built& built) {
+BuiltProgram build_program(const trace::ImportedRun& run, std::uint32_t rank, const trace::Dependencies& dependencies, const ProgramInput& input, Built& built) {
   return ProgramBuilder(run, rank, dependencies, input, built).build();
 }
 

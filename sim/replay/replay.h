@@ -8,23 +8,35 @@
 #include "sim/timeline/timeline.h"
 #include "sim/trace/dependencies.h"
 #include "sim/trace/match.h"
+#include "sim/trace/steps.h"
 
 namespace sgsim::replay {
 
 using trace::Nanoseconds;
 inline constexpr std::uint32_t kNoTask = 0xffffffffu;
 
-/// A stretch of the trace that is one step: device operations that the host issued in [from, to).
-struct StepWindow {
-  std::int64_t number = 0;
-  Nanoseconds from = 0, to = 0;
+using trace::StepWindow;
+
+/// What a task of a program is, beside what the engine needs to know.
+struct TaskNote {
+  Seconds work;                        // time on the device, without the launch gap that the task's `device` holds too
+  std::uint32_t device_op = kNoTask;   // of the captured rank: what the task repeats; kNoTask: a host's wait, a message between stages
+  std::int32_t step = -1;              // place in the captured rank's steps; -1: outside of all
+  bool communication = false;
+};
+
+/// Where a program comes from.
+struct ProgramNotes {
+  std::uint32_t rank = 0;              // of the run
+  std::vector<StepWindow> steps;       // those that have tasks; empty: the whole is one step
+  std::vector<TaskNote> tasks;
 };
 
 /// The programs of an imported run, and where each came from.
 struct Built {
   lower::Workload workload;                          // one program a rank of the run
   std::vector<std::vector<std::uint32_t>> task_of;   // by rank, by device operation: its task or kNoTask
-  std::vector<std::vector<StepWindow>> steps;        // by rank
+  std::vector<ProgramNotes> notes;                   // by rank
   Nanoseconds origin = 0;                            // the first issue of all ranks: time zero of the simulation
   std::vector<Nanoseconds> end;                      // by rank: measured end of the last device operation or host wait
   Diagnostics report;                                // "import.replay.<what>"

@@ -27,14 +27,16 @@ class Rescaler {
   Rescaled make() {
     scaling_.check_sizes();
     ProgramInput input;
+    input.host = request_.host;
     input.factor = kernel_factors(run_, rank_, scaling_.kernel_factors(result_.report), request_, result_.report);
     for (std::uint32_t c = 0; c < rank_.collectives.size(); ++c) scale_collective(c, input);
     Built built;
     built.origin = std::numeric_limits<Nanoseconds>::max();
     for (const std::uint32_t op : d_.order) built.origin = std::min(built.origin, d_.issue[op]);
     for (const trace::HostWait& w : d_.waits) built.origin = std::min(built.origin, rank_.calls[w.call].start);
-    auto [program, task_of] = build_program(run_, 0, d_, input, built);
+    auto [program, task_of, notes] = build_program(run_, 0, d_, input, built);
     program.name = "as " + program.name;
+    result_.notes.push_back(std::move(notes));
     result_.report.merge(built.report);
     result_.workload.programs.push_back(std::move(program));
     bind();

@@ -23,6 +23,9 @@ struct Sizes {
 /// model chunks a stage, which are not rescaled.
 [[nodiscard]] std::optional<Sizes> sizes_in(const trace::ImportedRun& run);
 
+/// The tensor parallel size that descriptions of communicators name ("mesh_tp", "TENSOR_MODEL_PARALLEL_GROUP"); nothing where none does.
+[[nodiscard]] std::optional<int> tensor_size_said(const trace::ImportedRun& run);
+
 /// A machine: its cluster, large enough for the job, and the profile of its GPUs.
 struct Machine {
   const cluster::Cluster& cluster;
@@ -34,11 +37,13 @@ struct Rescale {
   Sizes captured, wanted;
   Machine from, to;
   Bytes boundary = Bytes(-1.0);  // one micro-batch's activations between two stages; needed where no send was captured
+  double host = 1.0;             // factor on the host's own times; 0: it never holds the device back
 };
 
 /// The captured programs on every rank of the wanted job: ready to fold.
 struct Rescaled {
   lower::Workload workload;
+  std::vector<ProgramNotes> notes;  // by program
   Diagnostics report;   // "import.rescale.<what>": every assumption, counted
 };
 

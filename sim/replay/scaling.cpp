@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 #include "sim/cluster/placement.h"
 #include "sim/core/error.h"
@@ -36,7 +37,26 @@ std::optional<Role> role_in(std::string_view description) {
   return std::nullopt;
 }
 
+// "8 (84 collectives)": what the file's own groups say about the sizes that are not given.
+std::string group_sizes(const trace::ImportedRun& run) {
+  std::map<std::uint32_t, std::uint64_t> uses;
+  for (const trace::Collective& c : run.ranks.front().collectives) {
+    if (c.device_op != trace::kNone && c.group != trace::kNone && run.groups[c.group].size > 1) ++uses[run.groups[c.group].size];
+  }
+  std::string text;
+  for (const auto& [size, count] : uses) text += fmt::format("{}{} ({} collectives)", text.empty() ? "" : ", ", size, count);
+  return text;
+}
+
 }  // namespace
+
+std::optional<int> tensor_size_said(const trace::ImportedRun& run) {
+  std::uint32_t size = 0;
+  for (const trace::Group& group : run.groups) {
+    if (role_in(run.strings.at(group.description)) == Role::tensor) size = std::max(size, group.size);
+  }
+  return size > 0 ? std::optional(static_cast<int>(size)) : std::nullopt;
+}
 
 std::vector<GpuId> members(const Sizes& sizes, Role role, int of) {
   std::vector<GpuId> result;
@@ -66,12 +86,13 @@ void Scaling::check_sizes() const {
   }
   if ((a.tp == 1 && b.tp > 1) || (a.dp == 1 && b.dp > 1)) {
     refuse(fmt::format("captured {} parallel size 1, wanted {}", a.tp == 1 && b.tp > 1 ? "tensor" : "data", a.tp == 1 && b.tp > 1 ? b.tp : b.dp), "a captured size of at least 2",
-           "a program of size 1 has none of the collectives that it would need: capture two ranks, or simulate from a graph (sgsim simulate)");
+           (group_sizes(run_).empty() ? std::string() : "communicators of the trace have these sizes: " + group_sizes(run_) + "; if one of them is of that role, give --captured-tp and --captured-dp; else ") +
+               "a program of size 1 has none of the collectives that it would need: capture two ranks, or simulate from a graph (sgsim simulate)");
   }
   if (a.pp > 1 && b.pp == 1) refuse(fmt::format("{} captured pipeline stages, wanted 1", a.pp), "at least 2 wanted stages", "no captured rank has the whole model: simulate from a graph (sgsim simulate)");
   const std::uint32_t world = run_.ranks.front().world_size;
   if (world > 0 && static_cast<std::int64_t>(world) != std::int64_t{a.dp} * a.tp * a.pp) {
-    refuse(fmt::format("{} ranks in the file, dp {} x tp {} x pp {} as captured", world, a.dp, a.tp, a.pp), "captured sizes that multiply to the ranks of the file", "");
+    refuse(fmt::format("{} ranks in the file, dp {} x tp {} x pp {} as captured", world, a.dp, a.tp, a.pp), "captured sizes that multiply to the ranks of the file", "communicators of the trace have these sizes: " + group_sizes(run_));
   }
   for (const Machine* m : {&request_.from, &request_.to}) {
     const Sizes& s = m == &request_.from ? a : b;
@@ -130,9 +151,9 @@ Role Scaling::role_of(const trace::Collective& c) const {
   if (op && *op == graph::CollectiveOp::send_receive) return Role::pair;
   const bool tensor = static_cast<int>(size) == a.tp, data = static_cast<int>(size) == a.dp;
   if (tensor != data) return tensor ? Role::tensor : Role::data;
-  if (tensor) refuse(fmt::format("a group of {} ranks, which is dp as well as tp", size), "captured sizes that differ, or groups whose description says tp or dp", "");
+  if (tensor) refuse(fmt::format("a group of {} ranks, which is dp as well as tp", size), "captured sizes that differ, or groups whose description says tp or dp", "give --captured-tp and --captured-dp");
   if (static_cast<int>(size) == a.ranks()) return a.dp > 1 ? Role::data : Role::tensor;
-  refuse(fmt::format("a group of {} ranks", size), fmt::format("groups of {} (tp) or {} (dp) ranks", a.tp, a.dp), "context and expert groups are not rescaled");
+  refuse(fmt::format("a group of {} ranks", size), fmt::format("groups of {} (tp) or {} (dp) ranks", a.tp, a.dp), fmt::format("communicators of the trace have these sizes: {}; give --captured-tp and --captured-dp; context and expert groups are not rescaled", group_sizes(run_)));
 }
 
 double Scaling::model_time(const Machine& machine, const Sizes& sizes, Role role, graph::CollectiveOp op, Bytes bytes, Diagnostics& report) const {
@@ -169,7 +190,7 @@ double Scaling::pair_time(const Machine& machine, const Sizes& sizes, int stage,
 Nanoseconds Scaling::captured_time(std::uint32_t rank, std::uint32_t index, Diagnostics& report) const {
   const trace::Collective& c = run_.ranks[rank].collectives[index];
   if (const auto least = least_.find({rank, index}); least != least_.end()) return least->second;
-  if (!waiting_apart(run_)) report.add("import.rescale.transfer_with_waiting", Severity::warning, run_.strings.at(c.name));
+  if (!trace::waiting_apart(run_)) report.add("import.rescale.transfer_with_waiting", Severity::warning, run_.strings.at(c.name));
   return run_.ranks[rank].device_ops[c.device_op].duration;
 }
 

@@ -45,9 +45,6 @@ class Scaling {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Nanoseconds> least_;  // by rank and collective: where several members are imported
 };
 
-/// Whether communications last as long as their transfer alone: timelines of sgsim simulate tell waiting apart.
-[[nodiscard]] inline bool waiting_apart(const trace::ImportedRun& run) { return run.format == "own_timeline"; }
-
 /// GPUs of one communicator of a job, in ring order: of the `of`-th rank along the other sizes of the first stage.
 [[nodiscard]] std::vector<GpuId> members(const Sizes& sizes, Role role, int of);
 

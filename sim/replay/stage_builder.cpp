@@ -56,8 +56,9 @@ void StageBuilder::depend(Task& task, std::uint16_t stream, std::uint32_t positi
   ++task.dependency_count;
 }
 
-std::uint32_t StageBuilder::add(Task task) {
+std::uint32_t StageBuilder::add(Task task, TaskNote note) {
   program_.tasks.push_back(task);
+  notes_.push_back(note);
   return ++position_[task.stream];
 }
 
@@ -101,7 +102,7 @@ void StageBuilder::append(const Template& pass, std::int32_t micro_batch, bool k
     for (std::size_t s = 0; s < position_.size(); ++s) before.emplace_back(static_cast<std::uint16_t>(s), position_[s]);
   } else if (n.receive) {
     const Task received = message(false, n.forward, *n.receive, n.bytes, micro_batch);
-    before.emplace_back(received.stream, add(received));
+    before.emplace_back(received.stream, add(received, {.work = received.device, .communication = true}));
   } else if (!n.forward) {
     before = previous_;  // the last stage goes back from where it came
   }
@@ -118,7 +119,7 @@ void StageBuilder::append(const Template& pass, std::int32_t micro_batch, bool k
     for (const std::uint32_t from : edges_[entry.op]) {
       if (pass_of_[from] == passes_) depend(task, static_cast<std::uint16_t>(rank_.device_ops[from].stream), place_[from]);
     }
-    place_[entry.op] = add(task);
+    place_[entry.op] = add(task, {.work = entry.work, .device_op = entry.op, .communication = rank_.device_ops[entry.op].collective != kNone});
     pass_of_[entry.op] = passes_;
     if (!entry.transfer || entry.role != Role::data) ends[task.stream] = place_[entry.op];
   }
@@ -126,7 +127,7 @@ void StageBuilder::append(const Template& pass, std::int32_t micro_batch, bool k
   if (!n.send) return;
   Task sent = message(true, n.forward, *n.send, n.bytes, micro_batch);
   for (const auto& [s, position] : previous_) depend(sent, s, position);
-  add(sent);
+  add(sent, {.work = sent.device, .communication = true});
 }
 
 }  // namespace sgsim::replay

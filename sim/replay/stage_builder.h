@@ -20,7 +20,7 @@ struct Place {
 struct Template {
   struct Entry {
     std::uint32_t op = 0;
-    Seconds device, latency, host;
+    Seconds device, latency, host, work;
     std::optional<Nanoseconds> transfer;  // of a collective that waits for its members
     Role role = Role::tensor;
   };
@@ -45,6 +45,8 @@ class StageBuilder {
   void append(const Template& pass, std::int32_t micro_batch, bool keeps_data_collectives, bool after_everything, const Neighbours& neighbours);
 
   [[nodiscard]] lower::Program finish() { return std::move(program_); }
+  /// After finish().
+  [[nodiscard]] std::vector<TaskNote> notes() { return std::move(notes_); }
   /// Slot by way, where it is used.
   [[nodiscard]] const std::array<std::optional<std::uint16_t>, kWays>& slots() const { return slots_; }
 
@@ -54,7 +56,7 @@ class StageBuilder {
   NameId name(const std::string& text);
   std::uint32_t segment(const std::string& text);
   void depend(lower::Task& task, std::uint16_t stream, std::uint32_t position);
-  std::uint32_t add(lower::Task task);
+  std::uint32_t add(lower::Task task, TaskNote note);
   lower::Task message(bool sends, bool forward, Nanoseconds transfer, Bytes bytes, std::int32_t micro_batch);
   void write(const Template::Entry& entry, std::int32_t micro_batch, lower::Task& task);
 
@@ -70,6 +72,7 @@ class StageBuilder {
   std::vector<std::pair<std::uint16_t, std::uint32_t>> previous_;  // ends of the pass before, on its streams
   std::map<std::string, std::uint32_t> names_, segments_;
   lower::Program program_;
+  std::vector<TaskNote> notes_;  // by task
 };
 
 }  // namespace sgsim::replay

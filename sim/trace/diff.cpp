@@ -8,6 +8,8 @@
 #include <map>
 
 #include "sim/trace/kernel_kind.h"
+#include "sim/trace/match.h"
+#include "sim/trace/steps.h"
 
 namespace sgsim::trace {
 namespace {
@@ -18,49 +20,91 @@ struct Sum {
 using Sums = std::map<std::string, Sum>;
 
 struct Side {
-  Sums kind, stream, layer, name;
+  Sums kind, stream, layer, name, rank;
   double step = 0.0;
-  std::uint32_t steps = 1;
+  std::uint32_t steps = 1, ranks = 1;
+  bool waiting_apart = true;
 };
 
-std::uint32_t steps_of(const ImportedRun& run, const RankTrace& rank) {
-  if (!rank.steps.empty()) return static_cast<std::uint32_t>(rank.steps.size());
-  const auto marks = std::count_if(rank.ops.begin(), rank.ops.end(), [&](const HostOp& op) { return run.strings.at(op.name).rfind("Optimizer.step#", 0) == 0; });
-  return static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(1, marks));
+/// What of each device operation is its own: of a collective, the transfer without the waiting for other members, where that is known.
+struct Own {
+  std::vector<Nanoseconds> duration, waiting;  // by device operation
+  bool known = true;                           // false: collectives whose waiting is in their duration
+};
+
+std::vector<Own> own_times(const ImportedRun& run) {
+  std::vector<Own> result(run.ranks.size());
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    const RankTrace& rank = run.ranks[r];
+    result[r].waiting.assign(rank.device_ops.size(), 0);
+    for (const DeviceOp& op : rank.device_ops) result[r].duration.push_back(op.duration);
+    for (const Collective& c : rank.collectives) {
+      if (c.device_op != kNone) result[r].waiting[c.device_op] = c.waiting;
+    }
+    result[r].known = waiting_apart(run) || rank.collectives.empty();
+  }
+  if (run.format == "own_timeline" || run.ranks.size() < 2) return result;
+  for (const Matched& m : match_collectives(run).operations) {
+    if (m.members.size() < 2) continue;
+    for (const Member& member : m.members) {
+      if (kernel_of(run, member) == nullptr) continue;
+      const std::uint32_t op = run.ranks[member.rank].collectives[member.collective].device_op;
+      Own& own = result[member.rank];
+      own.known = true;
+      own.waiting[op] = std::max<Nanoseconds>(0, own.duration[op] - m.transfer);
+      own.duration[op] = std::min(own.duration[op], m.transfer);
+    }
+  }
+  return result;
 }
 
 // "stream 1 (busiest)", "stream 2", ... by busy time.
-std::vector<std::string> stream_names(const RankTrace& rank) {
+std::vector<std::string> stream_names(const RankTrace& rank, const Own& own) {
   std::vector<std::pair<Nanoseconds, std::uint32_t>> busy(rank.streams.size());
   for (std::uint32_t s = 0; s < busy.size(); ++s) busy[s] = {0, s};
-  for (const DeviceOp& op : rank.device_ops) busy[op.stream].first -= op.duration;
+  for (std::size_t i = 0; i < rank.device_ops.size(); ++i) busy[rank.device_ops[i].stream].first -= own.duration[i];
   std::sort(busy.begin(), busy.end());
   std::vector<std::string> names(rank.streams.size());
   for (std::size_t place = 0; place < busy.size(); ++place) names[busy[place].second] = place == 0 ? "1 (busiest)" : std::to_string(place + 1);
   return names;
 }
 
+// Operations outside of the marked steps are left out: they are no part of any.
+void add_rank(const ImportedRun& run, std::size_t r, const Own& own, Side& side) {
+  const RankTrace& rank = run.ranks[r];
+  const std::vector<StepWindow> windows = find_steps(run, rank).windows;
+  side.steps = static_cast<std::uint32_t>(std::max<std::size_t>(1, windows.size()));
+  side.waiting_apart = side.waiting_apart && own.known;
+  const double of_step = 1.0 / static_cast<double>(side.steps), share = of_step / static_cast<double>(run.ranks.size());
+  const std::vector<std::string> streams = stream_names(rank, own);
+  Nanoseconds first = std::numeric_limits<Nanoseconds>::max(), last = std::numeric_limits<Nanoseconds>::min();
+  Sum& of_rank = side.rank[rank.rank >= 0 ? rank_name(rank) : fmt::format("file {}", r)];
+  for (std::size_t i = 0; i < rank.device_ops.size(); ++i) {
+    const DeviceOp& op = rank.device_ops[i];
+    if (op.start == kNoTime || (!windows.empty() && step_of(windows, rank, op) < 0)) continue;
+    first = std::min(first, op.start);
+    last = std::max(last, op.start + op.duration);
+    const double seconds = static_cast<double>(own.duration[i]) * 1e-9;
+    for (Sum* sum : {&side.kind[name_of(kernel_kind(run, op))], &side.stream[streams[op.stream]], &side.layer[op.layer == 0 ? "(not named)" : run.strings.at(op.layer)],
+                     &side.name[run.strings.at(op.name)]}) {
+      sum->operations += share;
+      sum->seconds += seconds * share;
+    }
+    of_rank.operations += of_step;
+    of_rank.seconds += seconds * of_step;
+    if (own.waiting[i] <= 0) continue;
+    Sum& waiting = side.kind["waiting for others"];
+    waiting.operations += share;
+    waiting.seconds += static_cast<double>(own.waiting[i]) * 1e-9 * share;
+  }
+  if (last > first) side.step += static_cast<double>(last - first) * 1e-9 * share;
+}
+
 Side side_of(const ImportedRun& run) {
   Side side;
-  for (const RankTrace& rank : run.ranks) {
-    const std::uint32_t steps = steps_of(run, rank);
-    side.steps = steps;
-    const double share = 1.0 / static_cast<double>(steps) / static_cast<double>(run.ranks.size());
-    const std::vector<std::string> streams = stream_names(rank);
-    Nanoseconds first = std::numeric_limits<Nanoseconds>::max(), last = std::numeric_limits<Nanoseconds>::min();
-    for (const DeviceOp& op : rank.device_ops) {
-      if (op.start == kNoTime) continue;
-      first = std::min(first, op.start);
-      last = std::max(last, op.start + op.duration);
-      const double seconds = static_cast<double>(op.duration) * 1e-9 * share;
-      for (Sum* sum : {&side.kind[name_of(kernel_kind(run, op))], &side.stream[streams[op.stream]], &side.layer[op.layer == 0 ? "(not named)" : run.strings.at(op.layer)],
-                       &side.name[run.strings.at(op.name)]}) {
-        sum->operations += share;
-        sum->seconds += seconds;
-      }
-    }
-    if (last > first) side.step += static_cast<double>(last - first) * 1e-9 * share;
-  }
+  side.ranks = static_cast<std::uint32_t>(run.ranks.size());
+  const std::vector<Own> own = own_times(run);
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) add_rank(run, r, own[r], side);
   return side;
 }
 
@@ -75,7 +119,8 @@ std::vector<DiffRow> rows(const Sums& a, const Sums& b) {
   }
   std::vector<DiffRow> result;
   for (auto& [key, row] : by_key) result.push_back(std::move(row));
-  std::stable_sort(result.begin(), result.end(), [](const DiffRow& x, const DiffRow& y) { return std::abs(x.change()) > std::abs(y.change()); });
+  const auto place = [](const DiffRow& r) { return std::pair(std::llround(std::abs(r.change()) * 1e6), std::max(r.seconds_a, r.seconds_b)); };  // less than a microsecond is no change
+  std::stable_sort(result.begin(), result.end(), [&](const DiffRow& x, const DiffRow& y) { return place(x) > place(y); });
   return result;
 }
 
@@ -93,14 +138,17 @@ void table(std::string& text, const char* title, const std::vector<DiffRow>& lis
 
 Diff diff_runs(const ImportedRun& a, const ImportedRun& b) {
   const Side x = side_of(a), y = side_of(b);
-  return {.step_a = x.step, .step_b = y.step, .steps_a = x.steps, .steps_b = y.steps, .by_kind = rows(x.kind, y.kind), .by_stream = rows(x.stream, y.stream),
-          .by_layer = rows(x.layer, y.layer), .by_name = rows(x.name, y.name)};
+  return {.step_a = x.step, .step_b = y.step, .steps_a = x.steps, .steps_b = y.steps, .ranks_a = x.ranks, .ranks_b = y.ranks, .waiting_apart_a = x.waiting_apart, .waiting_apart_b = y.waiting_apart,
+          .by_kind = rows(x.kind, y.kind), .by_stream = rows(x.stream, y.stream), .by_layer = rows(x.layer, y.layer), .by_name = rows(x.name, y.name), .by_rank = rows(x.rank, y.rank)};
 }
 
 std::string diff_text(const Diff& d, std::size_t most) {
-  std::string text = fmt::format("step: A {:.3f} ms, B {:.3f} ms, B / A {:.3f} ({} and {} steps; device times of one step of one rank)\n", d.step_a * 1e3, d.step_b * 1e3,
-                                 d.step_a > 0.0 ? d.step_b / d.step_a : 0.0, d.steps_a, d.steps_b);
-  table(text, "kind", d.by_kind, kKernelKinds);
+  const auto side = [](std::uint32_t steps, std::uint32_t ranks) { return fmt::format("{} step{}, {} rank{}", steps, steps == 1 ? "" : "s", ranks, ranks == 1 ? "" : "s"); };
+  std::string text = fmt::format("step: A {:.3f} ms, B {:.3f} ms, B / A {:.3f} (means of A: {}; B: {}; device times of one step of one rank)\n", d.step_a * 1e3, d.step_b * 1e3, d.step_a > 0.0 ? d.step_b / d.step_a : 0.0,
+                                 side(d.steps_a, d.ranks_a), side(d.steps_b, d.ranks_b));
+  if (d.waiting_apart_a != d.waiting_apart_b) text += fmt::format("communication of {} holds the waiting for other ranks, which its file does not tell apart; that of {} does not\n", d.waiting_apart_a ? "B" : "A", d.waiting_apart_a ? "A" : "B");
+  table(text, "kind", d.by_kind, kKernelKinds + 1);
+  if (d.ranks_a > 1 || d.ranks_b > 1) table(text, "rank", d.by_rank, most);
   table(text, "stream", d.by_stream, most);
   table(text, "layer", d.by_layer, most);
   table(text, "kernel", d.by_name, most);

@@ -101,6 +101,7 @@ struct Collective {
   bool uneven = false;                // all-to-all with differing splits
   std::uint32_t device_op = kNone;    // its kernel
   std::uint32_t host_op = kNone;      // the framework's record of it ("record_param_comms", "nccl:all_reduce")
+  Nanoseconds waiting = 0;            // before the kernel's start, for the last member: where the file tells it apart (timelines of sgsim)
   bool operator==(const Collective&) const = default;
 };
 
@@ -148,6 +149,7 @@ struct RankTrace {
   std::vector<Collective> collectives;// by start of the kernel
   std::vector<Step> steps;            // by start
   std::vector<Edge> edges;            // stated by the file
+  bool ends_early = false;            // the file is cut: records are missing from its end
   bool operator==(const RankTrace&) const = default;
 };
 

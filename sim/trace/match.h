@@ -54,6 +54,9 @@ struct Matching {
 /// sends and receives of group `group`.
 void match_pairs(const ImportedRun& run, std::uint32_t group, const std::map<std::uint32_t, std::vector<std::uint32_t>>& lists, Matching& result);
 
+/// Whether communications last as long as their transfer alone in the file: timelines of sgsim tell waiting apart, but for replays of runs where it was not known.
+[[nodiscard]] bool waiting_apart(const ImportedRun& run);
+
 /// The device operation of a member, or nothing where it has none with times.
 [[nodiscard]] const DeviceOp* kernel_of(const ImportedRun& run, const Member& member);
 /// "all_reduce of 2048 bytes (allreduce)"; "rank 3", or the file of a rank without number.

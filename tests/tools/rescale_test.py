@@ -35,7 +35,7 @@ def simulated(path, trace=None):
 
 def rescaled(trace, machine, wanted):
     out = plans.run(SGSIM, ["replay", trace, "--captured-machine", machine] + wanted)
-    value, unit = re.search(r": ([0-9.]+) (\w+) for what the trace holds", out).groups()
+    value, unit = re.search(r": ([0-9.]+) (\w+) a step \(", out).groups()
     return float(value) * UNITS[unit]
 
 

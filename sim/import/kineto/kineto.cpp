@@ -73,7 +73,9 @@ trace::RankTrace read_rank(const std::string& path, trace::ImportedRun& run, Tal
                       .expected = "a list \"traceEvents\" or a list of events", .hint = ""});
   }
   tell_forgiven(lexer, source, path, tally);
-  return builder.finish(lexer.header());
+  trace::RankTrace rank = builder.finish(lexer.header());
+  rank.ends_early = lexer.forgiven().unterminated || !source.damage().empty();
+  return rank;
 }
 
 void name_ranks(trace::ImportedRun& run, Tally& tally) {

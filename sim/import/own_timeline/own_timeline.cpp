@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "sim/core/error.h"
 #include "sim/import/kineto/byte_source.h"
@@ -45,9 +46,10 @@ class Reader {
   void take(const Event& e) {
     if (e.phase == "M") return describe(e);
     if (e.phase != "X") return count("set_aside.arrows_and_counters", Severity::info, e.name);
-    if (e.category == "wait") return count("set_aside.waits", Severity::info, e.name);
+    if (e.category == "wait") return take_wait(e);
+    if (e.category == "step") return take_step(e);
     if (e.category == "host") return count("set_aside.host_waits", Severity::info, e.name);
-    if (e.category == "kernel") return take_kernel(e);
+    if (e.category == "kernel" || e.category == "copy" || e.category == "memset") return take_kernel(e);
     if (e.category == "communication") return take_communication(e);
     if (is_phase(e.category)) return begin_run(e);
     count("dropped.category_unknown", Severity::error, std::string(e.category) + ", " + std::string(e.name));
@@ -76,6 +78,8 @@ class Reader {
     std::uint32_t op = 0;
     std::string operation, kind, group, peer;
     double bytes = -1.0;
+    Nanoseconds waiting = 0;
+    std::uint32_t group_size = 0;  // 0: not in the file
   };
   /// The run of kernels that is open on a stream: its kernels follow it in the file.
   struct Open {
@@ -86,6 +90,7 @@ class Reader {
     trace::RankTrace read;
     std::map<std::int64_t, std::uint32_t> streams;
     std::map<std::uint32_t, Open> open;
+    std::map<std::uint32_t, Nanoseconds> waited;  // by stream: before its next communication
     std::vector<Comm> comms;
   };
 
@@ -132,7 +137,9 @@ class Reader {
     const auto start = kineto::nanoseconds(e.time), duration = kineto::nanoseconds(e.duration);
     constexpr Nanoseconds kMost = std::numeric_limits<Nanoseconds>::max() / 4;
     if (!start || !duration || *duration < 0 || *start > kMost || *start < -kMost || *duration > kMost) refuse(e, "times in microseconds");
-    return {.start = *start, .duration = *duration, .name = run_.strings.intern(kineto::unescape(e.name)), .stream = stream(e, rank)};
+    // A replayed kernel that overran the one before it is drawn after that one: slices of a thread do not overlap.
+    const Nanoseconds ran = std::clamp<Nanoseconds>(kineto::integer(e.arg("duration_ns")).value_or(*duration), *duration, kMost);
+    return {.start = *start + *duration - ran, .duration = ran, .name = run_.strings.intern(kineto::unescape(e.name)), .stream = stream(e, rank)};
   }
 
   static std::int64_t micro_batch(const Event& e) { return std::clamp<std::int64_t>(kineto::integer(e.arg("micro_batch")).value_or(-1), -1, 100'000'000); }
@@ -161,8 +168,24 @@ class Reader {
     op.layer = run_.strings.intern(kineto::unescape(e.arg("layer")));
     op.bytes = kineto::number(e.arg("bytes")).value_or(0.0);
     op.flops = kineto::number(e.arg("flops")).value_or(0.0);
+    op.kind = e.category == "copy" ? trace::DeviceKind::copy : e.category == "memset" ? trace::DeviceKind::set : trace::DeviceKind::kernel;
     rank.read.device_ops.push_back(op);
-    count("kernels", Severity::info, e.name);
+    count(op.kind == trace::DeviceKind::kernel ? "kernels" : op.kind == trace::DeviceKind::copy ? "copies" : "memsets", Severity::info, e.name);
+  }
+
+  void take_wait(const Event& e) {
+    Rank& rank = rank_of(e);
+    const trace::DeviceOp wait = operation(e, rank);
+    rank.waited[wait.stream] += wait.duration;
+    count("waits", Severity::info, e.name);
+  }
+
+  void take_step(const Event& e) {
+    Rank& rank = rank_of(e);
+    const trace::DeviceOp mark = operation(e, rank);
+    const std::size_t number = e.name.rfind('#');
+    rank.read.steps.push_back({.number = number == std::string_view::npos ? -1 : kineto::integer(e.name.substr(number + 1)).value_or(-1), .start = mark.start, .duration = mark.duration, .thread = mark.stream});
+    count("steps", Severity::info, e.name);
   }
 
   void take_communication(const Event& e) {
@@ -170,8 +193,10 @@ class Reader {
     trace::DeviceOp op = operation(e, rank);
     op.op = add_run(rank, op, "communication", micro_batch(e));
     rank.comms.push_back({.op = static_cast<std::uint32_t>(rank.read.device_ops.size()), .operation = std::string(e.arg("operation").empty() ? e.name : e.arg("operation")),
-                          .kind = std::string(e.arg("group")), .group = std::string(e.arg("group_id")), .peer = std::string(e.arg("peer")), .bytes = kineto::number(e.arg("bytes")).value_or(-1.0)});
+                          .kind = std::string(e.arg("group")), .group = std::string(e.arg("group_id")), .peer = std::string(e.arg("peer")), .bytes = kineto::number(e.arg("bytes")).value_or(-1.0),
+                          .waiting = std::exchange(rank.waited[op.stream], 0), .group_size = static_cast<std::uint32_t>(std::clamp<std::int64_t>(kineto::integer(e.arg("group_size")).value_or(0), 0, 100'000'000))});
     rank.read.device_ops.push_back(op);
+    if (e.arg("holds_waiting") == "1") count("communication_with_waiting", Severity::warning, "the replayed run had no other members to tell it from: " + std::string(e.name));
   }
 
   void read_header(const std::map<std::string, std::string, std::less<>>& header) {
@@ -179,6 +204,7 @@ class Reader {
     const auto json = other == header.end() ? nlohmann::json() : nlohmann::json::parse(other->second, nullptr, false);
     if (!json.is_object()) return count("repaired.header_unreadable", Severity::warning, path_);
     const auto sizes = json.find("sizes");
+    if (sizes == json.end() && json.contains("origin")) return;  // a replay of a run whose file named no sizes
     if (sizes == json.end() || !sizes->is_string()) return count("sizes_unknown", Severity::warning, "written before timelines named them");
     const std::string text = sizes->get<std::string>();
     std::uint32_t world = 1;
@@ -200,7 +226,7 @@ class Reader {
 
   void add_collective(Rank& rank, const Comm& comm, std::uint32_t op) {
     trace::DeviceOp& device = rank.read.device_ops[op];
-    trace::Collective c{.kind = kineto::comm_kind(comm.operation), .name = device.name, .bytes = comm.bytes, .dtype = 0, .device_op = op, .host_op = device.op};
+    trace::Collective c{.kind = kineto::comm_kind(comm.operation), .name = device.name, .bytes = comm.bytes, .dtype = 0, .device_op = op, .host_op = device.op, .waiting = comm.waiting};
     c.peer = static_cast<std::int32_t>(std::clamp<std::int64_t>(kineto::integer(comm.peer).value_or(-1), -1, 100'000'000));
     if (comm.kind.empty()) {
       count("group_unknown", Severity::warning, run_.strings.at(device.name));
@@ -209,7 +235,7 @@ class Reader {
       const auto size = sizes_.find(comm.kind);
       const trace::Text name = run_.strings.intern(comm.kind + " " + comm.group);
       const auto [found, is_new] = groups_.try_emplace(name, static_cast<std::uint32_t>(run_.groups.size()));
-      if (is_new) run_.groups.push_back({.name = name, .description = run_.strings.intern(comm.kind), .ranks = {}, .size = pair ? 2U : size == sizes_.end() ? 0U : size->second});
+      if (is_new) run_.groups.push_back({.name = name, .description = run_.strings.intern(comm.kind), .ranks = {}, .size = comm.group_size > 0 ? comm.group_size : pair ? 2U : size == sizes_.end() ? 0U : size->second});
       c.group = found->second;
     }
     count(std::string("collectives.") + trace::name_of(c.kind), Severity::info, run_.strings.at(device.name));
@@ -240,6 +266,7 @@ trace::ImportedRun read(const std::string& path, const Progress& progress) {
   }
   reader.finish(lexer.header());
   const kineto::Forgiven& f = lexer.forgiven();
+  for (trace::RankTrace& rank : run.ranks) rank.ends_early = f.unterminated || !source.damage().empty();
   if (f.malformed_events > 0) run.report.add("import.own_timeline.dropped.malformed_events", Severity::error, f.malformed_example, f.malformed_events);
   if (f.unterminated || !source.damage().empty()) run.report.add("import.own_timeline.repaired.file_ends_early", Severity::warning, path);
   if (run.ranks.empty()) throw InputError({.file = path, .where = "", .found = "no kernel and no communication", .expected = "a timeline of sgsim simulate --trace", .hint = ""});

@@ -46,6 +46,26 @@ TEST_CASE("replay prints measured against simulated, and fails past a limit") {
   CHECK(run_sgsim("replay " + kCorpus + "empty.json").code == 2);
 }
 
+TEST_CASE("a trace against its own replay: the same kernels, each as long") {
+  const std::string out = sgsim::testing::scratch("own_replay.json");
+  CHECK(run_sgsim("replay " + kCorpus + "overrun.json --trace " + out).code == 0);
+  CHECK(says(run_sgsim("import " + out).out, "own_timeline: 1 rank"));
+  const auto diff = run_sgsim("diff " + kCorpus + "overrun.json " + out);
+  CHECK(diff.code == 0);
+  CHECK(says(diff.out, "B / A 1.0"));
+  CHECK(says(diff.out, "+0.000    1.000  2, 2"));
+}
+
+TEST_CASE("rescaling prints one step and what binds it") {
+  const auto wanted = run_sgsim("replay " + kCorpus + "rank-0.json --captured-machine dgx-a100-80gb --captured-tp 2 --tp 4");
+  INFO(wanted.err);
+  CHECK(wanted.code == 0);
+  for (const char* part : {"captured: dp 1 x tp 2 x pp 1", " a step (", "device busy", "exposed comm.", "host-bound", "as wanted"}) CHECK(says(wanted.out, part));
+  const auto odd = run_sgsim("replay " + kCorpus + "rank-0.json --captured-machine dgx-a100-80gb --captured-tp 2 --tp 3");
+  CHECK(odd.code == 2);
+  CHECK(says(odd.err, "tensor parallel size 3"));
+}
+
 TEST_CASE("diff compares two traces") {
   const auto diff = run_sgsim("diff " + kCorpus + "plain.json " + kCorpus + "overrun.json");
   CHECK(diff.code == 0);

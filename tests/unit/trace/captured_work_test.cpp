@@ -80,3 +80,25 @@ TEST_CASE("attention: heads are divided, by shapes and by flops and bytes") {
   }
   CHECK(found);
 }
+
+TEST_CASE("attention: which extent is the heads, by operator; as the strides of grouped queries recorded on an H200 show for cuDNN's") {
+  // 16 query and 4 key heads of 128 on 4,096 tokens. (1, 16, 4096, 128) with strides (8388608, 128, 2048, 1): a head's rows are 2,048 apart, so the second extent is the heads.
+  const auto heads = [](const std::string& name, const std::string& dims) {
+    const auto run = layer({kLayer[0], kLayer[1], kLayer[2], kLayer[3], kLayer[4], {name, dims}});
+    const auto pairs = replay::CapturedWork(run, run.ranks.at(0), 0.5).of(5);
+    REQUIRE_FALSE(pairs.empty());
+    const auto &captured = std::get<graph::Attention>(pairs[0].captured), &wanted = std::get<graph::Attention>(pairs[0].wanted);
+    CHECK(captured.q_len == 4096);
+    CHECK(captured.kv_len == 4096);
+    CHECK(captured.kv_heads == 4);
+    CHECK(wanted.heads == 8);  // tensor size 2 to 4
+    CHECK(wanted.kv_heads == 2);
+    CHECK(replay::CapturedWork(run, run.ranks.at(0), 0.5).heads_of(5) == 16);
+    return captured.heads;
+  };
+  CHECK(heads("aten::_cudnn_attention_forward", "[[1,16,4096,128],[1,4,4096,128],[1,4,4096,128]]") == 16);
+  CHECK(heads("aten::_cudnn_attention_backward", "[[1,16,4096,128],[1,16,4096,128],[1,4,4096,128],[1,4,4096,128]]") == 16);
+  CHECK(heads("aten::_scaled_dot_product_cudnn_attention", "[[1,16,4096,128],[1,4,4096,128],[1,4,4096,128]]") == 16);
+  CHECK(heads("aten::_flash_attention_forward", "[[1,4096,16,128],[1,4096,4,128],[1,4096,4,128]]") == 16);
+  CHECK(heads("aten::_efficient_attention_forward", "[[1,4096,16,128],[1,4096,4,128],[1,4096,4,128]]") == 16);
+}

@@ -133,6 +133,22 @@ TEST_CASE("clocks: offset and drift come out of the ends of collectives") {
   CHECK(trace::match_collectives(run).raw_skew < 500);
 }
 
+TEST_CASE("clocks that no shift betters stay as they are") {
+  // Ends differ by 0, 10 and 10: the median shifts by 10, and the first pair is then 10 apart instead.
+  std::vector<std::string> a, b;
+  for (int i = 0; i < 3; ++i) {
+    const double t = 1000.0 * (i + 1);
+    for (auto* list : {&a, &b}) list->push_back(launch(t - 10, i + 1));
+    a.push_back(all_reduce(t, 50, 9, i + 1));
+    b.push_back(all_reduce(t, i == 0 ? 50 : 60, 9, i + 1));
+  }
+  const auto run = import::kineto::read({write_trace("steady0", trace_text(a, 0, 2)), write_trace("steady1", trace_text(b, 1, 2))}, {});
+  const trace::Matching m = trace::match_collectives(run);
+  CHECK(m.raw_skew == 10'000);
+  CHECK(m.skew == m.raw_skew);
+  CHECK(m.clocks.at(1).offset == 0);
+}
+
 TEST_CASE("event edges: a communicator waits for the stream it was called from, and the observed wait for it is found") {
   // a on stream 7: 110-160; the all-reduce, issued at 120, starts at 162; b on stream 7, issued at 140 after a wait, starts at 214 when it ended (212).
   const auto run = read_text("edges", trace_text({launch(100, 1), call("cudaEventRecord", 106, 1, 90), call("cudaStreamWaitEvent", 108, 1, 91), launch(120, 2), call("cudaStreamWaitEvent", 130, 1, 92), launch(140, 3),

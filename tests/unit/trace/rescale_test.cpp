@@ -91,6 +91,49 @@ TEST_CASE("what cannot be rescaled is refused with a reason") {
   CHECK_THROWS_AS(step(c, {2, 1}, {16, 1}, {cluster, a100}, {cluster, a100}), InputError);  // 8 GPUs there
 }
 
+TEST_CASE("a tensor size that heads, or all that is known, cannot have is refused; what the trace's communicators say is hinted at") {
+  const Captured c = captured();  // no shapes: another size must be a multiple or a divisor
+  const auto cluster = cluster::builtin_cluster("dgx-a100-80gb", 1).value();
+  const auto a100 = profile("a100-80gb");
+  const auto refusal = [&](const Captured& of, replay::Sizes from, replay::Sizes to) -> std::string {
+    try {
+      (void)step(of, from, to, {cluster, a100}, {cluster, a100});
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK(refusal(c, {1, 2}, {1, 4}).empty());
+  CHECK(refusal(c, {1, 2}, {1, 3}).find("tensor parallel size 3") != std::string::npos);
+  CHECK(refusal(c, {2, 1}, {2, 4}).find("2 (1 collectives)") != std::string::npos);
+  // 2 ranks of 6 heads: 12 in all, divided by 3 and 4, not by 8.
+  Captured heads = c;
+  const auto text = [](int rank) {
+    return trace_text({R"({"ph":"X","cat":"cpu_op","name":"aten::_cudnn_attention_forward","pid":10,"tid":20,"ts":99,"dur":8,"args":{"External id":7,"Input Dims":[[1,6,512,64],[1,6,512,64],[1,6,512,64]],"Input type":["c10::BFloat16"]}})",
+                       launch(100, 1), launch(120, 2), kernel("sdpa_flash_fprop", 110, 100, 7, 1), all_reduce(212, 200, 9, 2, 16 << 20)}, rank, 2);
+  };
+  heads.run = import::kineto::read({write_trace("heads0", text(0)), write_trace("heads1", text(1))}, {});
+  CHECK(refusal(heads, {1, 2}, {1, 3}).empty());
+  CHECK(refusal(heads, {1, 2}, {1, 8}).find("12 heads in all") != std::string::npos);
+}
+
+TEST_CASE("a host that is never late: kernels and transfers follow each other") {
+  // Kernel b is issued 1,000 after a: the captured step is host-bound; without the host's times 10 to start, 5, the gap, 5.
+  Captured c = captured();
+  const auto text = [](int rank) { return trace_text({launch(100, 1), launch(1100, 2), kernel("sm80_gemm", 110, 5, 7, 1), all_reduce(1110, 200, 9, 2, 16 << 20)}, rank, 2); };
+  c.run = import::kineto::read({write_trace("fed0", text(0)), write_trace("fed1", text(1))}, {});
+  c.matching = trace::match_collectives(c.run);
+  c.dependencies.clear();
+  for (const trace::RankTrace& rank : c.run.ranks) c.dependencies.push_back(trace::recover_dependencies(c.run, rank));
+  const auto cluster = cluster::builtin_cluster("dgx-a100-80gb", 1).value();
+  const auto a100 = profile("a100-80gb");
+  replay::Rescale request{.captured = {2, 1}, .wanted = {2, 1}, .from = {cluster, a100}, .to = {cluster, a100}};
+  const auto time = [&] { return engine::run_fast(engine::fold(replay::rescale(c.run, c.matching, c.dependencies, request).workload), {.spans_of = {}, .all_spans = false}).step_time.value(); };
+  CHECK(time() == Approx(1210e-6).margin(3e-6));
+  request.host = 0.0;
+  CHECK(time() == Approx(215e-6).margin(3e-6));
+}
+
 TEST_CASE("diff: by kind, stream and layer, greatest change first") {
   const auto run = [](const std::string& name, double gemm, double copy) {
     return read_text(name, trace_text({annotation("FSDP::pre_forward (m.model.layers.3)", 90, 25, 1), launch(100, 1), launch(130, 2), kernel("sm80_gemm", 110, gemm, 7, 1), kernel("elementwise", 500, copy, 8, 2)}));

@@ -5,7 +5,9 @@
 #include "sim/core/error.h"
 #include "sim/engine/engine.h"
 #include "sim/import/kineto/kineto.h"
-#include "sim/replay/replay.h"
+#include "sim/import/own_timeline/own_timeline.h"
+#include "sim/replay/report.h"
+#include "sim/trace/diff.h"
 #include "tests/support/catch.h"
 
 namespace fs = std::filesystem;
@@ -30,13 +32,36 @@ std::vector<std::string> files_in(const fs::path& folder, const std::string& par
   return files;
 }
 
+/// A run against its own written replay: every kind as long and as often, steps and ranks as many.
+void check_drawn(const trace::ImportedRun& run, const replay::Built& built, const timeline::Timeline& timeline) {
+  const std::string path = std::string(SGSIM_BINARY_DIR) + "/shared_traces_replay.json";
+  replay::write_trace({.run = run, .workload = built.workload, .notes = built.notes, .rescaled = false, .sizes = ""}, timeline, path);
+  const trace::Diff diff = trace::diff_runs(run, import::own_timeline::read(path, {}));
+  CHECK(diff.steps_a == diff.steps_b);
+  CHECK(diff.ranks_a == diff.ranks_b);
+  CHECK(diff.step_b == Approx(diff.step_a).epsilon(0.005));
+  for (const auto* rows : {&diff.by_kind, &diff.by_stream, &diff.by_rank}) {
+    for (const trace::DiffRow& row : *rows) {
+      INFO(row.key);
+      if (row.key == "waiting for others") {
+        CHECK(row.seconds_b == Approx(row.seconds_a).epsilon(0.005));
+        continue;
+      }
+      CHECK(row.operations_a == Approx(row.operations_b));
+      CHECK(row.seconds_b == Approx(row.seconds_a).epsilon(1e-4));
+    }
+  }
+}
+
 replay::Result replay_of(trace::ImportedRun& run, trace::Matching& matching) {
   matching = trace::match_collectives(run);
   trace::align_clocks(run, matching);
   std::vector<trace::Dependencies> dependencies;
   for (const trace::RankTrace& rank : run.ranks) dependencies.push_back(trace::recover_dependencies(run, rank));
   const replay::Built built = replay::build_programs(run, matching, dependencies);
-  return replay::compare(run, built, engine::run_fast(engine::unfolded(built.workload), {.spans_of = {}, .all_spans = true}));
+  const timeline::Timeline timeline = engine::run_fast(engine::unfolded(built.workload), {.spans_of = {}, .all_spans = true});
+  check_drawn(run, built, timeline);
+  return replay::compare(run, built, timeline);
 }
 
 }  // namespace
