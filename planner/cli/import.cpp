@@ -25,8 +25,8 @@ std::string text_of(const trace::ImportedRun& run, bool all = false) {
   const trace::Matching matching = trace::match_collectives(run);
   if (!matching.operations.empty()) {
     const double raw = static_cast<double>(matching.raw_skew) * 1e-3, aligned = static_cast<double>(matching.skew) * 1e-3;
-    text += fmt::format("  {} collectives matched over ranks: {:.3f} ms of transfer in all; ends agree within {:.0f} us as recorded, {}\n", matching.operations.size(), static_cast<double>(trace::total_transfer(matching)) * 1e-6, raw,
-                        aligned < raw ? fmt::format("{:.0f} us with clocks aligned", aligned) : "which no shift of clocks betters: left as they are");
+    text += fmt::format("  {} collectives matched over ranks: {:.3f} ms of transfer in all; ends agree within {:.0f} us as recorded{}\n", matching.operations.size(), static_cast<double>(trace::total_transfer(matching)) * 1e-6, raw,
+                        aligned < raw ? fmt::format(", {:.0f} us with clocks aligned", aligned) : ", clocks left so");
   }
   return text + trace::report_text(matching.report, all);
 }

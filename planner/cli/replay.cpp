@@ -142,9 +142,8 @@ ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
   fmt::print("captured: dp {} x tp {} x pp {}, {}, on {}\n", captured.dp, captured.tp, captured.pp, micro_batches(captured), from.cluster.name);
   fmt::print("wanted:   dp {} x tp {} x pp {}, {}, on {} GPUs of {}: {} a step ({}; {} of {} ranks simulated)\n", wanted.dp, wanted.tp, wanted.pp, micro_batches(wanted), wanted.ranks(), to.cluster.name,
              to_text(Seconds(wanted_job.step.step_s)), steps_text(wanted_job.steps), wanted_job.folded.multiplicity.size(), wanted.ranks());
-  fmt::print("{}", replay::text_of({.replayed = replayed_step(run), .captured = simulate(run, as_captured, false).step, .wanted = wanted_job.step, .fed = simulate(run, fed, false).step}));
+  fmt::print("{}", replay::text_of({.replayed = wanted_job.notes.size() == 1 ? replayed_step(run) : std::nullopt, .captured = simulate(run, as_captured, false).step, .wanted = wanted_job.step, .fed = simulate(run, fed, false).step}));
   Diagnostics report = wanted_job.report;
-  if (run.run.ranks.size() > 1) report.add("import.rescale.ranks_alike", Severity::warning, "every rank of a stage runs the program of the first captured one: what ranks wait because others' hosts are slower is not in the wanted step", run.run.ranks.size());
   report.merge(run.run.report);
   report.merge(run.matching.report);
   fmt::print("{}", trace::report_text(report, flags.report));

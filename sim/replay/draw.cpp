@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "sim/core/units_text.h"
 #include "sim/replay/account.h"
 #include "sim/replay/report.h"
 #include "sim/timeline/trace_writer.h"
@@ -120,6 +121,8 @@ class Artist {
 
 void write_trace(const Drawing& drawing, const timeline::Timeline& timeline, const std::string& path) {
   std::vector<std::pair<std::string, std::string>> metadata = {{"program", "sgsim"}, {"origin", "replay"}, {"engine", timeline.engine}};
+  const std::size_t first = drawing.workload.ranks.front().program.value;
+  metadata.emplace_back("step_time", to_text(Seconds(mean(accounts(drawing.workload.programs[first], drawing.notes[first], spans_of(timeline, 0))).step_s)));
   if (!drawing.sizes.empty()) metadata.emplace_back("sizes", drawing.sizes);
   timeline::TraceWriter writer(path, metadata);
   Artist(drawing, timeline, writer).draw();

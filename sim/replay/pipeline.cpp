@@ -88,6 +88,7 @@ class PipelineBuilder {
       const int stage = number < 0 ? 0 : number / (c.dp * c.tp);
       if (stage >= c.pp) refuse(fmt::format("rank {}", number), fmt::format("ranks below {}", c.ranks()), "give the captured sizes");
       if (stages_.count(stage) == 0) stages_.emplace(stage, read_stage(r));
+      else result_.report.add("import.rescale.ranks_alike", Severity::warning, fmt::format("every rank of stage {} runs the program of the first captured one", stage));
     }
     if (stages_.size() < static_cast<std::size_t>(c.pp)) {
       result_.report.add("import.rescale.stages_stand_for_others", Severity::warning, fmt::format("{} of {} captured stages imported; the nearest of a kind stands for the others", stages_.size(), c.pp));

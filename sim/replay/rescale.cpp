@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <limits>
 #include <map>
@@ -18,46 +19,72 @@
 namespace sgsim::replay {
 namespace {
 
-// One captured program on every rank: no pipeline, and the micro-batches as captured.
+// The captured programs on the wanted ranks, one after the other and over again: no pipeline, and the micro-batches as captured.
 class Rescaler {
  public:
-  Rescaler(const trace::ImportedRun& run, const trace::Matching& matching, const trace::Dependencies& d, const Rescale& request)
-      : rank_(run.ranks.front()), run_(run), d_(d), request_(request), scaling_(run, matching, request) {}
+  Rescaler(const trace::ImportedRun& run, const trace::Matching& matching, const std::vector<trace::Dependencies>& d, const Rescale& request) : run_(run), d_(d), request_(request), scaling_(run, matching, request) {}
 
   Rescaled make() {
     scaling_.check_sizes();
-    ProgramInput input;
-    input.host = request_.host;
-    input.factor = kernel_factors(run_, rank_, scaling_.kernel_factors(result_.report), request_, result_.report);
-    for (std::uint32_t c = 0; c < rank_.collectives.size(); ++c) scale_collective(c, input);
+    by_kind_ = scaling_.kernel_factors(result_.report);
+    // Timelines of sgsim simulate draw one rank of a class: the others are not in between.
+    const std::size_t count = run_.format == "own_timeline" ? 1 : run_.ranks.size();
     Built built;
     built.origin = std::numeric_limits<Nanoseconds>::max();
-    for (const std::uint32_t op : d_.order) built.origin = std::min(built.origin, d_.issue[op]);
-    for (const trace::HostWait& w : d_.waits) built.origin = std::min(built.origin, rank_.calls[w.call].start);
-    auto [program, task_of, notes] = build_program(run_, 0, d_, input, built);
-    program.name = "as " + program.name;
-    result_.notes.push_back(std::move(notes));
+    for (std::size_t r = 0; r < count; ++r) {
+      if (d_[r].order.empty()) throw InputError({.file = run_.ranks[r].file, .where = "", .found = "no device operation with times", .expected = "a trace of a GPU", .hint = ""});
+      for (const std::uint32_t op : d_[r].order) built.origin = std::min(built.origin, d_[r].issue[op]);
+      for (const trace::HostWait& w : d_[r].waits) built.origin = std::min(built.origin, run_.ranks[r].calls[w.call].start);
+    }
+    for (std::uint32_t r = 0; r < count; ++r) add_program(r, built);
+    if (!call_the_same()) {
+      result_.report.add("import.rescale.ranks_alike", Severity::warning, "captured ranks call collectives in differing order: every rank runs the program of the first", count);
+      result_.workload.programs.resize(1);
+      result_.notes.resize(1);
+    }
     result_.report.merge(built.report);
-    result_.workload.programs.push_back(std::move(program));
     bind();
     return std::move(result_);
   }
 
  private:
-  void scale_collective(std::uint32_t index, ProgramInput& input) {
-    const trace::Collective& c = rank_.collectives[index];
-    if (c.device_op == trace::kNone) return;
-    const auto transfer = scaling_.transfer(0, index, result_.report);
-    if (!transfer) return;
-    input.transfers[index] = *transfer;
-    input.slots[index] = static_cast<std::uint16_t>(scaling_.role_of(c));
+  void add_program(std::uint32_t r, Built& built) {
+    const trace::RankTrace& rank = run_.ranks[r];
+    ProgramInput input;
+    input.host = request_.host;
+    input.factor = kernel_factors(run_, rank, by_kind_, request_, result_.report);
+    for (std::uint32_t c = 0; c < rank.collectives.size(); ++c) {
+      if (rank.collectives[c].device_op == trace::kNone) continue;
+      const auto transfer = scaling_.transfer(r, c, result_.report);
+      if (!transfer) continue;
+      input.transfers[c] = *transfer;
+      input.slots[c] = static_cast<std::uint16_t>(scaling_.role_of(rank.collectives[c]));
+    }
+    auto [program, task_of, notes] = build_program(run_, r, d_[r], input, built);
+    program.name = "as " + program.name;
+    result_.notes.push_back(std::move(notes));
+    result_.workload.programs.push_back(std::move(program));
+  }
+
+  // The k-th use of a communicator is one operation: programs that call others in its place cannot run together.
+  bool call_the_same() const {
+    const auto calls = [](const lower::Program& program) {
+      std::array<std::vector<graph::CollectiveOp>, 2> result;
+      for (const lower::Task& task : program.tasks) {
+        if (task.kind == lower::TaskKind::collective) result.at(program.comms[task.comm].slot).push_back(program.comms[task.comm].op);
+      }
+      return result;
+    };
+    const auto& programs = result_.workload.programs;
+    const auto first = calls(programs.front());
+    return std::all_of(programs.begin() + 1, programs.end(), [&](const lower::Program& p) { return calls(p) == first; });
   }
 
   void bind() {
     const Sizes& sizes = request_.wanted;
     lower::Workload& w = result_.workload;
     const bool used[2] = {uses(Role::tensor), uses(Role::data)};
-    for (int r = 0; r < sizes.ranks(); ++r) w.ranks.push_back({.program = ProgramId{0}, .gpu = GpuId{static_cast<std::uint32_t>(r)}, .speed = 1.0, .groups = std::vector<GroupId>(2)});
+    for (int r = 0; r < sizes.ranks(); ++r) w.ranks.push_back({.program = ProgramId{static_cast<std::uint32_t>(static_cast<std::size_t>(r) % w.programs.size())}, .gpu = GpuId{static_cast<std::uint32_t>(r)}, .speed = 1.0, .groups = std::vector<GroupId>(2)});
     for (const Role role : {Role::tensor, Role::data}) {
       if (!used[static_cast<int>(role)]) continue;
       const int groups = role == Role::tensor ? sizes.dp : sizes.tp;
@@ -79,11 +106,11 @@ class Rescaler {
     return false;
   }
 
-  const trace::RankTrace& rank_;
   const trace::ImportedRun& run_;
-  const trace::Dependencies& d_;
+  const std::vector<trace::Dependencies>& d_;
   const Rescale& request_;
   Scaling scaling_;
+  std::array<double, trace::kKernelKinds> by_kind_{};
   Rescaled result_;
 };
 
@@ -116,8 +143,7 @@ Rescaled rescale(const trace::ImportedRun& run, const trace::Matching& matching,
     result.report.merge(machine);
     return result;
   }
-  if (dependencies.front().order.empty()) throw InputError({.file = run.ranks.front().file, .where = "", .found = "no device operation with times", .expected = "a trace of a GPU", .hint = ""});
-  Rescaled result = Rescaler(run, matching, dependencies.front(), request).make();
+  Rescaled result = Rescaler(run, matching, dependencies, request).make();
   result.report.merge(machine);
   return result;
 }

@@ -50,7 +50,8 @@ struct Rescaled {
 /// A collective's transfer time is the captured one (least over the imported ranks) times what the cost model gives for the wanted over the
 /// captured group, size and machine. Kernels: with another tensor size, matrix products, attention and the optimizer (all kernels where the
 /// sequence is divided too) take the share of the sizes; with another GPU, matrix products, attention and convolutions go by peak rate, everything else by memory bandwidth. The batch of a
-/// rank's micro-batch stays as it was. The host's times stay.
+/// rank's micro-batch stays as it was. The host's times stay. The wanted ranks run the captured ranks' programs in turn, so that how much ranks wait for each other's
+/// hosts stays too; a timeline of sgsim simulate gives one program.
 /// Pipelines (captured or wanted), and other numbers of micro-batches: the captured passes of a stage are put in 1F1B order (pipeline.h).
 /// `dependencies`: by rank of the run. Throws InputError where the file names another GPU than the captured machine has, where a group's role does not follow from its description or size, or a size of 1 was captured
 /// and a larger one is wanted: the program then lacks the collectives that it would need.

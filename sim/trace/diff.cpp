@@ -148,7 +148,7 @@ std::string diff_text(const Diff& d, std::size_t most) {
                                  side(d.steps_a, d.ranks_a), side(d.steps_b, d.ranks_b));
   if (d.waiting_apart_a != d.waiting_apart_b) text += fmt::format("communication of {} holds the waiting for other ranks, which its file does not tell apart; that of {} does not\n", d.waiting_apart_a ? "B" : "A", d.waiting_apart_a ? "A" : "B");
   table(text, "kind", d.by_kind, kKernelKinds + 1);
-  if (d.ranks_a > 1 || d.ranks_b > 1) table(text, "rank", d.by_rank, most);
+  if (d.ranks_a > 1 && d.ranks_b > 1) table(text, "rank", d.by_rank, most);
   table(text, "stream", d.by_stream, most);
   table(text, "layer", d.by_layer, most);
   table(text, "kernel", d.by_name, most);
