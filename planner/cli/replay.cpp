@@ -143,6 +143,9 @@ ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
   fmt::print("wanted:   dp {} x tp {} x pp {}, {}, on {} GPUs of {}: {} a step ({}; {} of {} ranks simulated)\n", wanted.dp, wanted.tp, wanted.pp, micro_batches(wanted), wanted.ranks(), to.cluster.name,
              to_text(Seconds(wanted_job.step.step_s)), steps_text(wanted_job.steps), wanted_job.folded.multiplicity.size(), wanted.ranks());
   fmt::print("{}", replay::text_of({.replayed = wanted_job.notes.size() == 1 ? replayed_step(run) : std::nullopt, .captured = simulate(run, as_captured, false).step, .wanted = wanted_job.step, .fed = simulate(run, fed, false).step}));
+  if (run.matching.report.entries().count("import.match.members_not_imported") != 0 && !trace::waiting_apart(run.run)) {
+    fmt::print("Communication holds what imported ranks waited for others, whose files are not imported: import all ranks of a group to tell it apart.\n");
+  }
   Diagnostics report = wanted_job.report;
   report.merge(run.run.report);
   report.merge(run.matching.report);

@@ -89,6 +89,11 @@ void Scaling::check_sizes() const {
            (group_sizes(run_).empty() ? std::string() : "communicators of the trace have these sizes: " + group_sizes(run_) + "; if one of them is of that role, give --captured-tp and --captured-dp; else ") +
                "a program of size 1 has none of the collectives that it would need: capture two ranks, or simulate from a graph (sgsim simulate)");
   }
+  const auto& collectives = run_.ranks.front().collectives;
+  const bool tensor_groups = std::any_of(collectives.begin(), collectives.end(), [&](const trace::Collective& c) { return c.device_op != trace::kNone && role_of(c) == Role::tensor; });
+  if (a.tp > 1 && a.tp != b.tp && !tensor_groups && !collectives.empty()) {
+    refuse(fmt::format("captured tensor parallel size {}, and no collective of such a group", a.tp), "a size that the trace's communicators have", "they have these sizes: " + group_sizes(run_));
+  }
   if (a.pp > 1 && b.pp == 1) refuse(fmt::format("{} captured pipeline stages, wanted 1", a.pp), "at least 2 wanted stages", "no captured rank has the whole model: simulate from a graph (sgsim simulate)");
   const std::uint32_t world = run_.ranks.front().world_size;
   if (world > 0 && static_cast<std::int64_t>(world) != std::int64_t{a.dp} * a.tp * a.pp) {

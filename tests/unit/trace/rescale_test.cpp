@@ -125,6 +125,10 @@ TEST_CASE("a tensor size that heads, or all that is known, cannot have is refuse
   CHECK(refusal(c, {1, 2}, {1, 4}).empty());
   CHECK(refusal(c, {1, 2}, {1, 3}).find("tensor parallel size 3") != std::string::npos);
   CHECK(refusal(c, {2, 1}, {2, 4}).find("2 (1 collectives)") != std::string::npos);
+  trace::ImportedRun four = c.run;  // of 4 ranks, whose one communicator has all of them: none is a tensor parallel one of 2
+  for (trace::RankTrace& rank : four.ranks) rank.world_size = 4;
+  four.groups[0].size = 4;
+  CHECK(refusal({four, c.matching, c.dependencies}, {2, 2}, {2, 4}).find("no collective of such a group") != std::string::npos);
   // 2 ranks of 6 heads: 12 in all, divided by 3 and 4, not by 8.
   Captured heads = c;
   const auto text = [](int rank) {
