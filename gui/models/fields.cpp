@@ -50,7 +50,7 @@ std::vector<Section> scenarioSections() {
                 {"model.graph", QObject::tr("captured graph"), K::file, none, QObject::tr("A captured graph (*.graph.json[.gz]) instead of a config; drop the file on the window")},
                 {"model.sequence", QObject::tr("sequence, tokens"), K::integer, none, QObject::tr("Tokens a sample (with a config)")},
                 {"model.layers", QObject::tr("layers"), K::text, none, QObject::tr("As many layers as this; \"file\": as the file says")},
-                {"model.attention", QObject::tr("attention"), K::choice, words(w::kAttention), QObject::tr("flash: one fused kernel; unfused: products, mask and softmax apart")},
+                {"model.attention", QObject::tr("attention"), K::choice, words(w::kAttention), QObject::tr("flash: one fused kernel; flash-repeated: with keys and values copied to every query head; unfused: products, mask and softmax apart")},
                 {"model.dense_mask", QObject::tr("dense mask"), K::flag, none, QObject::tr("Attention reads an explicit mask tensor")}},
                true});
   s.push_back({QObject::tr("Plan"),

@@ -58,7 +58,8 @@ InputCache::Model InputCache::model(const Scenario& s) {
   model.shape.sequence = s.model.sequence;
   auto graph = generated(s, model, {.micro_batch = s.plan.micro_batch,
                                               .sequence = s.model.sequence,
-                                              .flash_attention = s.model.attention == AttentionStyle::flash,
+                                              .flash_attention = s.model.attention != AttentionStyle::unfused,
+                                              .repeated_heads = s.model.attention == AttentionStyle::flash_repeated,
                                               .causal_mask_tensor = s.model.dense_mask,
                                               .autocast = s.training.autocast,
                                               .dtype = s.training.compute_dtype});

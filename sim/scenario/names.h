@@ -27,7 +27,7 @@ inline constexpr pair<string_view, compile::Execution> kExecution[] = {
     {"eager", compile::Execution::eager}, {"compiled", compile::Execution::compiled},
     {"cuda_graph", compile::Execution::cuda_graph}};
 inline constexpr pair<string_view, AttentionStyle> kAttention[] = {
-    {"flash", AttentionStyle::flash}, {"unfused", AttentionStyle::unfused}};
+    {"flash", AttentionStyle::flash}, {"flash-repeated", AttentionStyle::flash_repeated}, {"unfused", AttentionStyle::unfused}};
 inline constexpr pair<string_view, EngineName> kEngine[] = {
     {"fast", EngineName::fast}, {"simgrid", EngineName::simgrid}};
 inline constexpr pair<string_view, cluster::IntraNode> kIntraNode[] = {

@@ -34,8 +34,8 @@ void check_renamed_gpu(ObjectReader& root, const json& tree, const cluster::Gpu&
 
 /// FlashAttention's and cuDNN's fused kernels take 16-bit types only; PyTorch falls back to unfused attention.
 void check_attention(ObjectReader& model, const Scenario& s) {
-  if (s.model.kind != ModelKind::config || s.model.attention != AttentionStyle::flash || s.training.compute_dtype != graph::DType::float32) return;
-  model.fail("attention", "\"flash\" with training.compute_dtype float32", "\"unfused\": flash attention takes bfloat16 and float16 only", "--set model.attention=unfused");
+  if (s.model.kind != ModelKind::config || s.model.attention == AttentionStyle::unfused || s.training.compute_dtype != graph::DType::float32) return;
+  model.fail("attention", "flash attention with training.compute_dtype float32", "\"unfused\": flash attention takes bfloat16 and float16 only", "--set model.attention=unfused");
 }
 
 /// An effective scenario carries the list of what was left out of its original; what is set anew leaves the list.

@@ -15,7 +15,7 @@ namespace sgsim::scenario {
 inline constexpr int kScenarioVersion = 1;
 
 enum class ModelKind : std::uint8_t { config, graph };
-enum class AttentionStyle : std::uint8_t { flash, unfused };
+enum class AttentionStyle : std::uint8_t { flash, flash_repeated, unfused };  // repeated: keys and values copied to every query head
 
 /// Where the operator graph comes from.
 struct ModelSource {

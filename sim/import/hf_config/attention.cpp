@@ -51,7 +51,7 @@ ValueRef attend(Model& model, ValueRef q, ValueRef k, ValueRef v, std::optional<
   Tape& tape = model.tape;
   const DType compute = model.options.dtype;
   const bool fused = model.options.flash_attention;
-  if (!fused || mask) {
+  if (!fused || mask || model.options.repeated_heads) {
     const std::int64_t times = tape.shape(q)[1] / tape.shape(k)[1];
     k = repeat_heads(tape, k, times);
     v = repeat_heads(tape, v, times);

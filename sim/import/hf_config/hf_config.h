@@ -15,6 +15,7 @@ struct GenerateOptions {
   std::int64_t micro_batch = 1;    // samples
   std::int64_t sequence = 0;       // tokens a sample
   bool flash_attention = true;     // false: batched products, scale, mask, softmax, dropout-free (Megatron before flash)
+  bool repeated_heads = false;     // keys and values are copied to every query head before fused attention (torchtitan until 2025)
   bool causal_mask_tensor = false; // Hugging Face with an explicit mask: attention reads a dense mask
   bool autocast = true;            // casts around matmuls; false: parameters are already `dtype`
   graph::DType dtype = graph::DType::bfloat16;

@@ -42,7 +42,9 @@ std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::
     const compile::Kernel& kernel = kernels[i];
     Launch launch{.kernel = &kernel, .estimate = {}, .cost = {}, .reader = 0, .float8 = float8};
     if (kernel.is_communication) {
-      launch.reader = first_reader(kernels, i, has_flow);
+      // A traced functional collective is followed by its wait at once, and Inductor keeps that order (reorder_for_compute_comm_overlap is off).
+      const bool waits = execution == compile::Execution::compiled && kernel.communication.group == "cp";
+      launch.reader = waits ? static_cast<std::uint32_t>(i + 1) : first_reader(kernels, i, has_flow);
       launch.float8 = float8 && stack.float8_gather && has_flow && is_operand_gather(kernels, i, launch.reader);
     } else {
       const graph::Work work = work_of(launch);
