@@ -127,6 +127,7 @@ class EagerCompiler {
       kernel.host_operators = 0;
     }
     kernels_[first].host_operators = 1 + views_;
+    kernels_.back().host_waits = break_reason(graph_, node).has_value();
     views_ = 0;
     const auto last = static_cast<std::uint32_t>(kernels_.size() - 1);
     for (std::uint32_t output = 0; output < node.outputs.size(); ++output) {

@@ -36,6 +36,7 @@ struct Kernel {
   std::vector<graph::ValueRef> reads;  // values it reads from memory: parameters, inputs, and other kernels' `saved`
   Bytes scratch;                    // results with no value in the graph (partial sums, softmax statistics) that later kernels read
   std::uint32_t piece = 0;          // compiled piece it belongs to (graph breaks, sim/compile/breaks.h); one launch a piece and phase in a CUDA graph
+  bool host_waits = false;          // run eagerly: the host reads its result (a copy to the CPU, .item()) and goes on when it has arrived
   int host_operators = 1;           // aten calls the eager host dispatches for it (views counted), 1 when compiled
 };
 

@@ -22,8 +22,8 @@ void set_layers(import::HfModel& model, int layers) {
 
 std::string key_of(const Scenario& s) {
   const ModelSource& m = s.model;
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", m.path, m.config, static_cast<int>(m.kind), m.layers, m.sequence, static_cast<int>(m.attention),
-                     m.dense_mask, s.plan.micro_batch, s.training.autocast, static_cast<int>(s.training.compute_dtype));
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", m.path, m.config, static_cast<int>(m.kind), m.layers, m.sequence, static_cast<int>(m.attention),
+                     m.dense_mask, s.plan.micro_batch, s.training.autocast, static_cast<int>(s.training.compute_dtype), static_cast<int>(s.training.execution));
 }
 
 /// The generator names the scenario's fields; which file they stand in is known here.
@@ -61,6 +61,7 @@ InputCache::Model InputCache::model(const Scenario& s) {
                                               .flash_attention = s.model.attention != AttentionStyle::unfused,
                                               .repeated_heads = s.model.attention == AttentionStyle::flash_repeated,
                                               .causal_mask_tensor = s.model.dense_mask,
+                                              .eager = s.training.execution == compile::Execution::eager,
                                               .autocast = s.training.autocast,
                                               .dtype = s.training.compute_dtype});
   return {.graph = std::make_shared<const graph::OperatorGraph>(std::move(graph)), .shape = model.shape, .name = model.family, .left_out = model.left_out};

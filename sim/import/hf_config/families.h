@@ -12,7 +12,7 @@ ValueRef build_bert(Model& model);     // BertForMaskedLM
 /// Parameters of one mixture-of-experts block.
 struct Experts {
   ValueRef gate;        // [experts, hidden]
-  ValueRef w1, w3, w2;  // [experts, ffn, hidden] twice, [experts, hidden, ffn]
+  ValueRef w1, w3, w2;  // [experts, ffn, hidden] twice, [experts, hidden, ffn]; grouped: w1 is gate and up [experts, 2 ffn, hidden], no w3
 };
 Experts declare_experts(Sources& sources, const Config& config, const std::string& path);
 /// Router, top-k, and the experts as products batched over experts with room for tokens * k / experts (rounded up) tokens

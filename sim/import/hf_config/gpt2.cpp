@@ -32,7 +32,8 @@ ValueRef heads_of(Model& model, ValueRef x) {
 ValueRef attention(Model& model, const std::string& path, ValueRef x, const BlockWeights& w, std::optional<ValueRef> mask) {
   const ValueRef joint = conv1d(model, path + ".c_attn", x, w.c_attn);
   model.tape.enter(path, "GPT2Attention");
-  const auto [q_part, k_part, v_part] = split3(model.tape, joint, model.config.hidden, 2);
+  const std::vector<ValueRef> parts = split(model.tape, joint, model.config.hidden, 2);
+  const ValueRef q_part = parts[0], k_part = parts[1], v_part = parts[2];
   const ValueRef k = heads_of(model, k_part), v = heads_of(model, v_part), q = heads_of(model, q_part);
   const ValueRef projected = conv1d(model, path + ".c_proj", attend(model, q, k, v, mask, true), w.attn_proj);
   return drop(model, path + ".resid_dropout", projected, model.config.hidden_dropout);

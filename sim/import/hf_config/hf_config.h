@@ -17,6 +17,7 @@ struct GenerateOptions {
   bool flash_attention = true;     // false: batched products, scale, mask, softmax, dropout-free (Megatron before flash)
   bool repeated_heads = false;     // keys and values are copied to every query head before fused attention (torchtitan until 2025)
   bool causal_mask_tensor = false; // Hugging Face with an explicit mask: attention reads a dense mask
+  bool eager = false;              // operators run one by one: what makes the host wait there (grouped experts in float32) is in the graph
   bool autocast = true;            // casts around matmuls; false: parameters are already `dtype`
   graph::DType dtype = graph::DType::bfloat16;
 };

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "sim/import/hf_config/tape.h"
 
@@ -20,7 +20,8 @@ ValueRef t(Tape& tape, ValueRef x);
 ValueRef unsqueeze(Tape& tape, ValueRef x, int dim);
 ValueRef expand(Tape& tape, ValueRef x, Dims sizes);
 ValueRef slice(Tape& tape, ValueRef x, int dim, std::int64_t start, std::int64_t end);
-std::array<ValueRef, 3> split3(Tape& tape, ValueRef x, std::int64_t size, int dim);
+/// Parts of `size` along a dimension that it divides; each must be read.
+std::vector<ValueRef> split(Tape& tape, ValueRef x, std::int64_t size, int dim);
 
 // pointwise and copies
 ValueRef cast(Tape& tape, ValueRef x, DType dtype);   // nothing when it has the type already
@@ -40,10 +41,12 @@ ValueRef relu(Tape& tape, ValueRef x);
 ValueRef gelu(Tape& tape, ValueRef x, bool tanh_approximation);
 ValueRef cat(Tape& tape, ValueRef a, ValueRef b, int dim);
 ValueRef masked_fill(Tape& tape, ValueRef x, ValueRef mask, double value);
+ValueRef masked_fill_in_place(Tape& tape, ValueRef x, ValueRef mask, double value);  // its gradient is not
 
 // reductions, norms, softmax, loss
 ValueRef mean_last(Tape& tape, ValueRef x);
 ValueRef sum_last(Tape& tape, ValueRef x);
+ValueRef sum_middle(Tape& tape, ValueRef x);  // [a, b, c] -> [a, c]
 ValueRef native_layer_norm(Tape& tape, ValueRef x, ValueRef weight, ValueRef bias, double eps);
 ValueRef softmax(Tape& tape, ValueRef x);
 ValueRef log_softmax(Tape& tape, ValueRef x);

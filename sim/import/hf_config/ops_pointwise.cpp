@@ -156,12 +156,19 @@ ValueRef gelu(Tape& tape, ValueRef x, bool tanh_approximation) {
   return y;
 }
 
-ValueRef masked_fill(Tape& tape, ValueRef x, ValueRef mask, double value) {
-  const ValueRef y = tape.call("aten.masked_fill.Scalar", x, mask, value);
+namespace {
+
+ValueRef masked(Tape& tape, const char* target, ValueRef x, ValueRef mask, double value) {
+  const ValueRef y = tape.call(target, x, mask, value);
   tape.on_backward(y, {x}, [&tape, x, mask](ValueRef g) {
     tape.add_gradient(x, tape.call("aten.masked_fill.Scalar", g, mask, 0));
   });
   return y;
 }
+
+}  // namespace
+
+ValueRef masked_fill(Tape& tape, ValueRef x, ValueRef mask, double value) { return masked(tape, "aten.masked_fill.Scalar", x, mask, value); }
+ValueRef masked_fill_in_place(Tape& tape, ValueRef x, ValueRef mask, double value) { return masked(tape, "aten.masked_fill_.Scalar", x, mask, value); }
 
 }  // namespace sgsim::import::hf

@@ -31,6 +31,15 @@ ValueRef sum_last(Tape& tape, ValueRef x) {
   return y;
 }
 
+ValueRef sum_middle(Tape& tape, ValueRef x) {
+  const ValueRef y = tape.call_with(float32_sum(tape), "aten.sum.dim_IntList", x, Dims{1});
+  tape.on_backward(y, {x}, [&tape, x](ValueRef g) {
+    const ValueRef wide = tape.call("aten.expand.default", tape.call("aten.unsqueeze.default", g, 1), tape.shape(x));
+    tape.add_gradient(x, reduced_to(tape, wide, tape.type(x)));
+  });
+  return y;
+}
+
 ValueRef native_layer_norm(Tape& tape, ValueRef x, ValueRef weight, ValueRef bias, double eps) {
   const Dims normalized = {tape.shape(x).back()};
   const ValueRef y = tape.call("aten.native_layer_norm.default", x, normalized, weight, bias, eps);

@@ -64,17 +64,18 @@ ValueRef slice(Tape& tape, ValueRef x, int dim, std::int64_t start, std::int64_t
   return y;
 }
 
-std::array<ValueRef, 3> split3(Tape& tape, ValueRef x, std::int64_t size, int dim) {
+std::vector<ValueRef> split(Tape& tape, ValueRef x, std::int64_t size, int dim) {
   const ValueRef y = tape.call("aten.split.Tensor", x, size, dim);
-  const std::array<ValueRef, 3> parts = {y, ValueRef{y.node, 1}, ValueRef{y.node, 2}};
+  std::vector<ValueRef> parts;
+  for (std::int64_t i = 0; i < tape.shape(x)[static_cast<std::size_t>(dim)] / size; ++i) parts.push_back({y.node, static_cast<std::uint32_t>(i)});
   tape.on_backward_any(y.node, {x}, [&tape, x, parts, dim] {
-    std::array<ValueRef, 3> gradients;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const auto arrived = tape.gradient(parts[i]);
-      if (!arrived) return;  // every part is used by the models that we generate
-      gradients[i] = *arrived;
+    std::vector<ValueRef> gradients;
+    for (const ValueRef part : parts) {
+      const auto arrived = tape.gradient(part);
+      if (!arrived) return;
+      gradients.push_back(*arrived);
     }
-    tape.add_gradient(x, tape.call("aten.cat.default", list_of({gradients[0], gradients[1], gradients[2]}), dim));
+    tape.add_gradient(x, tape.call("aten.cat.default", list_of(gradients), dim));
   });
   return parts;
 }

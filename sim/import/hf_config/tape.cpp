@@ -21,7 +21,7 @@ void put(std::vector<Argument>& args, const Dims& sizes) {
   args.push_back({std::move(list)});
 }
 
-Argument list_of(std::initializer_list<ValueRef> values) {
+Argument list_of(const std::vector<ValueRef>& values) {
   graph::ArgumentList list;
   list.reserve(values.size());
   for (const ValueRef value : values) list.push_back({value});

@@ -33,7 +33,7 @@ void put(std::vector<Argument>& args, double value);
 void put(std::vector<Argument>& args, std::int64_t value);
 void put(std::vector<Argument>& args, const Dims& sizes);
 inline void put(std::vector<Argument>& args, int value) { put(args, std::int64_t{value}); }
-[[nodiscard]] Argument list_of(std::initializer_list<ValueRef> values);
+[[nodiscard]] Argument list_of(const std::vector<ValueRef>& values);
 [[nodiscard]] Argument flags_of(std::initializer_list<bool> values);
 [[nodiscard]] Argument text_of(DType dtype);  // "torch.bfloat16"
 

@@ -69,6 +69,7 @@ void PieceWriter::kernels(const std::vector<Launch>& launches, const RunLabel& l
       in_flight.push_back({.reader = launch.reader, .token = collective(launch), .tensor = launch.kernel->communication.group == "tp"});
     } else {
       compute(launch, label, position);
+      if (launch.kernel->host_waits) (*this)(HostWork{.name = "wait for " + launch.kernel->name, .host = {}, .after_compute = true});
     }
   }
   SGSIM_CHECK(next == insertions.size(), "insertions must be ascending and within the kernel list");
