@@ -198,6 +198,9 @@ std::vector<MemoryBound> eager_kernels(const OperatorGraph& graph, const Node& n
   if (fills_first(name))
     return {{.kind = MemoryKind::copy, .read = {}, .written = s.written, .flops = {}},
             {.kind = kind_of(operator_class), .read = s.read, .written = std::min(s.read, s.written), .flops = flops}};
+  if (name == "masked_fill")  // masked_fill_ on the copy reads and writes all of it
+    return {{.kind = MemoryKind::copy, .read = s.input(0), .written = s.written, .flops = {}},
+            {.kind = kind_of(operator_class), .read = s.read, .written = s.written, .flops = std::max(flops, elements * instruction_flops(graph, node))}};
   if (copies_first(name))
     return {{.kind = MemoryKind::copy, .read = s.input(0), .written = s.written, .flops = {}},
             {.kind = kind_of(operator_class), .read = s.read - s.input(0), .written = std::min(s.written, s.read), .flops = flops}};

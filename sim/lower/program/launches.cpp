@@ -42,9 +42,7 @@ std::vector<Launch> price(const std::vector<compile::Kernel>& kernels, compile::
     const compile::Kernel& kernel = kernels[i];
     Launch launch{.kernel = &kernel, .estimate = {}, .cost = {}, .reader = 0, .float8 = float8};
     if (kernel.is_communication) {
-      // A traced functional collective is followed by its wait at once, and Inductor keeps that order (reorder_for_compute_comm_overlap is off).
-      const bool waits = execution == compile::Execution::compiled && kernel.communication.group == "cp";
-      launch.reader = waits ? static_cast<std::uint32_t>(i + 1) : first_reader(kernels, i, has_flow);
+      launch.reader = waited_at(kernels, static_cast<std::uint32_t>(i), has_flow, execution);
       launch.float8 = float8 && stack.float8_gather && has_flow && is_operand_gather(kernels, i, launch.reader);
     } else {
       const graph::Work work = work_of(launch);
@@ -84,6 +82,11 @@ std::vector<Launch> part_of(const std::vector<Launch>& launches, const std::vect
 }
 
 }  // namespace
+
+std::uint32_t waited_at(const std::vector<compile::Kernel>& kernels, std::uint32_t index, bool has_flow, compile::Execution execution) {
+  const bool at_once = execution == compile::Execution::compiled && kernels[index].communication.group == "cp";
+  return at_once ? index + 1 : first_reader(kernels, index, has_flow);
+}
 
 graph::Work work_of(const Launch& launch) { return launch.float8 ? in_float8(launch.kernel->work) : launch.kernel->work; }
 

@@ -33,6 +33,11 @@ struct SegmentLaunches {
   std::vector<Launch> input_gradients, weight_gradients;  // `backward` in two, if it is to be split (ModelSegment::weight_only)
 };
 
+/// The kernel before which a collective must be done: its first reader. torch.compile: a traced functional collective is followed by
+/// its wait, and Inductor keeps that order (reorder_for_compute_comm_overlap is off by default): the ring of context parallelism
+/// is waited for at once.
+[[nodiscard]] std::uint32_t waited_at(const std::vector<compile::Kernel>& kernels, std::uint32_t index, bool has_flow, compile::Execution execution);
+
 /// Host and device cost of launching one kernel that takes `time` on the device.
 /// eager: host_per_operator for each aten call (backward: host_backward_extra too) and host_per_kernel.
 /// compiled: extern calls (products, attention, convolutions) cost host_per_operator, every launch host_per_kernel.

@@ -95,3 +95,28 @@ TEST_CASE("elementwise kernels that cannot read vectors are worth instructions")
   const ValueRef square = g.input("square", {64, 128});
   CHECK(flops(g.call("aten.add.Tensor", {{square}, {turned}})) == Approx(209.0));
 }
+
+// ATen copies, then masked_fill_ reads and writes every element; a mask that is broadcast keeps the kernel from reading vectors.
+TEST_CASE("masked_fill is a copy and a pass over it") {
+  HandGraph g;
+  constexpr double kBytes = 128 * 64 * 4;
+  const ValueRef x = g.input("x", {128, 64}), mask = g.input("mask", {128, 1}, DType::bool_);
+  const auto kernels = kernels_of(g, g.call("aten.masked_fill.Scalar", {{x}, {mask}, {0.0}}));
+  REQUIRE(kernels.size() == 2);
+  CHECK(kernels[0].kind == MemoryKind::copy);
+  CHECK(kernels[0].read == Bytes(kBytes));
+  CHECK(kernels[1].kind == MemoryKind::pointwise);
+  CHECK(kernels[1].read == Bytes(kBytes + 128));
+  CHECK(kernels[1].written == Bytes(kBytes));
+  CHECK(kernels[1].flops.value() == Approx(128 * 64 * 209.0));
+}
+
+TEST_CASE("the host waits where it reads a result") {
+  HandGraph g;
+  const ValueRef x = g.input("x", {8}), y = g.call("aten.exp.default", {{x}});
+  g.graph.outputs = {g.call("aten._to_copy.default", {{y}}, {.kwargs = {{"device", {std::string("cpu")}}}})};
+  const auto kernels = eager(g.graph);
+  REQUIRE(kernels.size() == 2);
+  CHECK_FALSE(kernels[0].host_waits);
+  CHECK(kernels[1].host_waits);
+}

@@ -2,6 +2,7 @@
 
 #include "sim/compile/passes.h"
 #include "sim/graph/node_work.h"
+#include "sim/lower/program/launches.h"
 #include "sim/lower/segments.h"
 #include "sim/lower/shard/context.h"
 #include "tests/support/catch.h"
@@ -115,6 +116,26 @@ TEST_CASE("blocks are computed while the next one is on its way") {
       }
     }
     CHECK(between == 3);
+  }
+}
+
+TEST_CASE("torch.compile waits for the ring's transfers where they were issued; an eager rank where they are read") {
+  lower::Training training;
+  training.autocast = false;
+  plan::Plan plan;
+  plan.cp = 4;
+  for (const auto execution : {compile::Execution::eager, compile::Execution::compiled}) {
+    training.execution = execution;
+    const auto model = lower::segment_model(gpt(), {}, plan, training);
+    const auto& forward = model.segments.at(model.order.at(1)).forward;
+    int transfers = 0, at_once = 0;
+    for (std::uint32_t k = 0; k < forward.size(); ++k) {
+      if (!forward[k].is_communication) continue;
+      ++transfers;
+      if (lower::waited_at(forward, k, true, execution) == k + 1) ++at_once;
+    }
+    CHECK(transfers == 3);
+    CHECK(at_once == (execution == compile::Execution::compiled ? 3 : 0));
   }
 }
 

@@ -132,7 +132,7 @@ inline OperatorGraph attention_model(const Attention& m) {
     };
     ValueRef q, k, v;
     if (m.joined) {
-      const auto parts = hf::split3(tape, product(tape, x, w.qkv, std::nullopt), hidden, 2);
+      const auto parts = hf::split(tape, product(tape, x, w.qkv, std::nullopt), hidden, 2);
       q = heads_of(parts[0]), k = heads_of(parts[1]), v = heads_of(parts[2]);
     } else {
       q = heads_of(product(tape, x, w.q, std::nullopt));
@@ -201,7 +201,7 @@ inline OperatorGraph gpt_model(const Gpt& m) {
       tape.enter(path + "." + name, "Linear");
       return product(tape, v, w[name + ".weight"], w[name + ".bias"]);
     };
-    const auto parts = hf::split3(tape, linear(norm(x, "norm1"), "qkv"), h, 2);
+    const auto parts = hf::split(tape, linear(norm(x, "norm1"), "qkv"), h, 2);
     tape.enter(path + ".attention", "Attention");
     const auto heads_of = [&](ValueRef y) { return hf::transpose(tape, hf::view(tape, y, {m.batch, m.sequence, m.heads, m.size}), 1, 2); };
     const ValueRef q = heads_of(parts[0]), k = heads_of(parts[1]), v = heads_of(parts[2]);
