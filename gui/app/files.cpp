@@ -111,9 +111,15 @@ bool MainWindow::openFile(const QString& path) {
     failure_->hide();
     return true;
   } catch (...) {
-    fail(tr("%1 was not opened").arg(QFileInfo(path).fileName()), failureOf(std::current_exception()));
+    const QString name = QFileInfo(QDir::cleanPath(path)).fileName();  // a folder has one too
+    fail(tr("%1 was not opened").arg(name.isEmpty() ? path : name), failureOf(std::current_exception()));
     return false;
   }
+}
+
+bool MainWindow::openStart(const QString& path) {
+  openSample();
+  return openFile(path);
 }
 
 void MainWindow::openSample() {

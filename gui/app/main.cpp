@@ -88,11 +88,11 @@ int main(int argc, char** argv) {
     if (files.isEmpty()) {
       pictures ? window.openSample() : window.openFirst();
     } else {
-      opened = window.openFile(files.first());
+      opened = window.openStart(files.first());
     }
-    window.show();
+    if (opened || !pictures) window.show();
     if (pictures) {
-      if (!opened) std::fprintf(stderr, "%s\n", qPrintable(window.failureText()));
+      if (!opened) std::fprintf(stderr, "%s\n", qPrintable(window.failurePlainText()));
       code = opened ? sgsim::gui::takeScreenshots(window, parser.value(screenshot)) : 2;
     } else {
       code = QApplication::exec();

@@ -14,6 +14,7 @@
 
 #include "gui/models/fields.h"
 #include "gui/models/theme.h"
+#include "gui/session/rules_job.h"
 #include "sim/scenario/read.h"
 
 namespace sgsim::gui {
@@ -48,7 +49,7 @@ QWidget* makeBanner(QLabel*& text, QWidget* parent, const std::vector<std::pair<
 
 }  // namespace
 
-MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), cache_(sharedCache()), job_(tr("The simulation")) {
+MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), cache_(sharedCache()), job_(tr("The simulation")), rules_(tr("Checking the plan")) {
   setAcceptDrops(true);
   resize(1500, 950);
   editor_ = new EditorView(document_, this);
@@ -102,8 +103,8 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), cache_(sharedCach
   status_->setTextInteractionFlags(Qt::TextBrowserInteraction);
   progress_ = new QProgressBar(this);
   progress_->setRange(0, 1000);
-  progress_->setMaximumWidth(180);
-  progress_->setTextVisible(false);
+  progress_->setMinimumWidth(fontMetrics().averageCharWidth() * 30);
+  progress_->setFormat(QStringLiteral("%p %"));
   progress_->setAccessibleName(tr("Progress of the simulation"));
   progress_->hide();
   statusBar()->addWidget(status_, 1);
@@ -113,7 +114,10 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), cache_(sharedCach
   delay_.setInterval(kSimulateAfter);
   keep_.setSingleShot(true);
   keep_.setInterval(kKeepAfter);
-  connect(&delay_, &QTimer::timeout, this, &MainWindow::simulate);
+  connect(&delay_, &QTimer::timeout, this, [this] {
+    simulate();
+    asked_ = false;
+  });
   connect(&keep_, &QTimer::timeout, this, [this] {
     if (!document_.dirty()) return;
     if (!unsaved_->isHidden()) {
@@ -141,9 +145,10 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), cache_(sharedCach
   connect(&job_, &Job::ended, progress_, &QWidget::hide);
   connect(&job_, &Job::failed, this, [this](const Failure& f) {
     status_->setText(tr("the simulation failed%1").arg(simulated_ ? tr("; the views show the scenario as it was before") : QString()));
-    fail(tr("The simulation failed"), f);
+    fail(tr("The simulation failed"), f, &job_);
   });
-  connect(timeline_, &TimelinePanel::failed, this, &MainWindow::fail);
+  connect(&rules_, &Job::failed, this, [this] { editor_->showViolations({}); });  // simulating says why
+  connect(timeline_, &TimelinePanel::failed, this, [this](const QString& title, const Failure& f) { fail(title, f); });
   connect(fidelity_, &FidelityPanel::openText, this, [this](const std::string& text, const QString& name) {
     try {
       openText(text, dataFolder(), name);
@@ -152,8 +157,13 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), cache_(sharedCach
       fail(tr("The run was not opened"), failureOf(std::current_exception()));
     }
   });
-  for (WorkPanel* panel : std::initializer_list<WorkPanel*>{compare_, sweep_, search_, fidelity_}) {
-    connect(panel, &WorkPanel::failed, this, &MainWindow::fail);
+  for (WorkPanel* panel : workers()) {
+    connect(panel, &WorkPanel::failed, this, [this, panel](const QString& title, const Failure& f) { fail(title, f, panel); });
+    connect(&panel->job(), &Job::started, this, [this, panel] {
+      if (failure_of_ == panel) failure_->hide();
+      say(tr("%1 runs").arg(panel->job().name()));
+    });
+    connect(&panel->job(), &Job::ended, this, [this, panel] { say(tr("%1: %2").arg(panel->job().name(), panel->bar()->said())); });
     connect(panel, &WorkPanel::openSettings, this, &MainWindow::applySettings);
   }
   nameParts();
@@ -173,13 +183,47 @@ Panel* MainWindow::page() const { return qobject_cast<Panel*>(pages_->currentWid
 
 void MainWindow::documentChanged() {
   keep_.start();
+  if (document_.undoStack().count() == 0) editor_->showViolations({});  // another scenario
+  checkRules();
   if (automatic_->isChecked()) delay_.start();
   // Undone to what is on disk. Opening is no reason: what was kept then is offered.
   if (!document_.dirty() && document_.undoStack().count() > 0) dropUnsaved(work().key());
 }
 
+void MainWindow::checkRules() {
+  Checked checked = document_.checkAll();
+  if (!checked.rest) {
+    rules_.cancel();
+    editor_->showViolations({});
+    return;
+  }
+  scenario::InputCache& cache = cache_;
+  rules_.start<std::vector<plan::Violation>>([s = std::move(*checked.rest), &cache](JobControl&) { return brokenRules(s, cache); },
+                                             [this](std::vector<plan::Violation> broken) { editor_->showViolations(std::move(broken)); });
+}
+
+void MainWindow::cancelWork() {
+  delay_.stop();
+  QStringList ended;
+  if (job_.running()) ended << job_.name();
+  job_.cancel();
+  for (WorkPanel* panel : workers()) {
+    if (!panel->job().running()) continue;
+    ended << panel->job().name();
+    panel->cancel();
+  }
+  timeline_->stop();
+  if (ended.isEmpty()) return say(tr("nothing runs that could be cancelled"));
+  // Work that keeps what it has found says so itself when it ends.
+  const std::vector<WorkPanel*> panels = workers();
+  if (std::none_of(panels.begin(), panels.end(), [](WorkPanel* p) { return p->job().running(); })) say(tr("cancelled: %1").arg(ended.join(QStringLiteral(", "))));
+}
+
+void MainWindow::say(const QString& status) { status_->setText(status); }
+
 void MainWindow::simulate() {
   delay_.stop();
+  asked_ = true;
   const auto checked = document_.check();
   if (std::holds_alternative<InputProblem>(checked)) {
     status_->setText(tr("the scenario has mistakes, which the editor marks%1").arg(simulated_ ? tr("; the views show it as it was before") : QString()));
@@ -194,10 +238,10 @@ void MainWindow::simulate() {
 
 void MainWindow::present(std::shared_ptr<const Simulated> s) {
   simulated_ = std::move(s);
-  failure_->hide();
+  if (asked_ || failure_of_ == &job_) failure_->hide();
+  editor_->showViolations(simulated_->violations);
   for (int i = 0; i < pages_->count(); ++i) static_cast<Panel*>(pages_->widget(i))->present(simulated_);
   if (!simulated_->run) {
-    editor_->showViolations(simulated_->violations);
     status_->setText(tr("this plan cannot run"));
     return;
   }
@@ -205,7 +249,9 @@ void MainWindow::present(std::shared_ptr<const Simulated> s) {
   status_->setText(tr("%1 a step, %2; %3 tasks predicted in %4").arg(timeText(r.step_time.value()), r.fits ? tr("fits") : tr("does not fit")).arg(r.tasks).arg(timeText(simulated_->wall)));
 }
 
-void MainWindow::fail(const QString& title, const Failure& failure) {
+void MainWindow::fail(const QString& title, const Failure& failure, const QObject* of) {
+  failure_of_ = of;
+  failure_plain_ = title + QLatin1Char('\n') + failure.text();
   QString html = QStringLiteral("<b>\u26A0 %1</b>").arg(title.toHtmlEscaped());
   for (const QString& link : failure.chain) html += QStringLiteral("<br>\u2192 %1").arg(link.toHtmlEscaped());
   failure_text_->setText(html);
@@ -229,8 +275,7 @@ void MainWindow::setTheme(const QString& name) {
   const QPalette palette = paletteOf(name == QLatin1String("dark") ? darkTheme() : lightTheme());
   QApplication::setPalette(palette);
   QApplication::sendPostedEvents();
-  for (int i = 0; i < pages_->count(); ++i) static_cast<Panel*>(pages_->widget(i))->present(simulated_);
-  editor_->refresh();
+  editor_->refresh();  // marks have the theme's red
 }
 
 void MainWindow::zoomFont(double by) {

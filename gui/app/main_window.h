@@ -27,10 +27,15 @@ class MainWindow : public QMainWindow {
 
   /// Opens a scenario; other files do what dropping them does. Failures are shown, never thrown.
   bool openFile(const QString& path);
+  /// The file that the program was started with: over the sample, which stays where it cannot be opened and which parts of
+  /// scenarios go into.
+  bool openStart(const QString& path);
   /// What was open and unsaved when the program last ended; else the sample.
   void openFirst();
   void openSample();
   void simulate();
+  /// Ends what runs; what has found something keeps that.
+  void cancelWork();
   /// Whether a simulation runs or is about to.
   [[nodiscard]] bool busy() const { return job_.running() || delay_.isActive(); }
 
@@ -47,6 +52,9 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] QTabWidget* pages() const { return pages_; }
   [[nodiscard]] const std::shared_ptr<const Simulated>& simulated() const { return simulated_; }
   [[nodiscard]] QString failureText() const { return failure_->isHidden() ? QString() : failure_text_->text(); }
+  /// The same without markup, a line a cause.
+  [[nodiscard]] QString failurePlainText() const { return failure_->isHidden() ? QString() : failure_plain_; }
+  [[nodiscard]] QString statusText() const { return status_->text(); }
   /// Whether work from an earlier time is offered for the file that is open.
   [[nodiscard]] bool offersUnsaved() const { return !unsaved_->isHidden(); }
   void setTheme(const QString& name);   // "light", "dark"
@@ -69,7 +77,10 @@ class MainWindow : public QMainWindow {
   void exportDialog(const QString& filter);
   void documentChanged();
   void present(std::shared_ptr<const Simulated> simulated);
-  void fail(const QString& title, const Failure& failure);
+  /// `of`: whose next start or success takes the message away; nothing: it stays until it is dismissed or something opens.
+  void fail(const QString& title, const Failure& failure, const QObject* of = nullptr);
+  void checkRules();
+  void say(const QString& status);
   [[nodiscard]] Unsaved work() const;     // the document as autosave keeps it
   /// Unsaved work is on disk before something else is opened. Throws EnvironmentError.
   void keepWork();
@@ -83,6 +94,7 @@ class MainWindow : public QMainWindow {
   void showKeys();
   void applySettings(const std::vector<scenario::Setting>& settings, const QString& what);
   [[nodiscard]] Panel* page() const;
+  [[nodiscard]] std::vector<WorkPanel*> workers() const { return {compare_, sweep_, search_, fidelity_}; }
   void loadScenario(const QString& path);
   /// What a file means to the scenario that is open, by its content.
   void openPart(const QString& path, const std::string& text);
@@ -90,8 +102,11 @@ class MainWindow : public QMainWindow {
 
   ScenarioDocument document_;
   scenario::InputCache& cache_;
-  Job job_;
+  Job job_, rules_;
   QTimer delay_, keep_;
+  bool asked_ = false;               // a person asked for the simulation that runs
+  const QObject* failure_of_ = nullptr;
+  QString failure_plain_;
   std::shared_ptr<const Simulated> simulated_;
   EditorView* editor_;
   OverviewPanel* overview_;

@@ -46,12 +46,7 @@ void MainWindow::makeMenus() {
   add(edit, tr("&Copy page's table as text"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), [this] { copyTable(); });
   QMenu* run = menuBar()->addMenu(tr("&Simulate"));
   add(run, tr("&Simulate"), QKeySequence(Qt::Key_F5), [this] { simulate(); });
-  add(run, tr("&Cancel"), QKeySequence(Qt::SHIFT | Qt::Key_F5), [this] {
-    delay_.stop();
-    job_.cancel();
-    for (int i = 0; i < pages_->count(); ++i) static_cast<Panel*>(pages_->widget(i))->cancel();
-    status_->setText(tr("cancelled"));
-  });
+  add(run, tr("&Cancel"), QKeySequence(Qt::SHIFT | Qt::Key_F5), [this] { cancelWork(); });
   automatic_ = run->addAction(tr("&After every change"));
   automatic_->setCheckable(true);
   automatic_->setChecked(true);

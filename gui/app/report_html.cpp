@@ -27,21 +27,6 @@ QString figure(const Chart& chart, const QSize& size) {
   return QStringLiteral("<figure>%1</figure>\n").arg(device.svg());
 }
 
-/// Without columns in which nothing stands.
-Table compact(const Table& table) {
-  Table kept = tableOf(table.title);
-  kept.rows.resize(table.rows.size());
-  for (qsizetype c = 0; c < table.columns.size(); ++c) {
-    const auto at = static_cast<std::size_t>(c);
-    const auto said = [at](const std::vector<Cell>& row) { return at < row.size() && !row[at].text.isEmpty() && row[at].text != QLatin1String("-"); };
-    if (!std::any_of(table.rows.begin(), table.rows.end(), said)) continue;
-    kept.columns << table.columns[c];
-    kept.numeric += table.numeric[c];
-    for (std::size_t r = 0; r < table.rows.size(); ++r) kept.rows[r].push_back(at < table.rows[r].size() ? table.rows[r][at] : Cell());
-  }
-  return kept;
-}
-
 QString timelineFigure(TimelineView* view) {
   if (view == nullptr || view->data() == nullptr) return {};
   const QSize size(900, 460);
@@ -52,7 +37,7 @@ QString timelineFigure(TimelineView* view) {
   view->paintInto(painter, size);
   painter.end();
   view->setPalette(kept);
-  return QStringLiteral("<figure>%1<figcaption>%2</figcaption></figure>\n").arg(device.svg(), QObject::tr("The part of the timeline that the window showed. Light blue forward, dark blue backward, green optimizer, orange communication inside a node, vermilion between nodes, grey waiting."));
+  return QStringLiteral("<figure>%1<figcaption>%2</figcaption></figure>\n").arg(device.svg(), QObject::tr("The part of the timeline that the window showed. Light blue forward, dark blue backward, green optimizer, orange communication inside a node, vermilion between nodes, light grey waiting for ranks. The strip above a rank's streams says what all of them together do: dark slate computation, yellow and hatched exposed communication, grey and hatched a bubble, violet and hatched waiting for the host."));
 }
 
 }  // namespace
@@ -70,13 +55,13 @@ QString htmlReport(const QString& name, const Simulated& s, TimelineView* timeli
       "pre{background:#f3f4f6;padding:10px;font-size:.8em;overflow-wrap:anywhere;white-space:pre-wrap}\n"
       "@page{size:A4;margin:15mm}@media print{body{margin:0;max-width:none;font-size:10pt}tr,figure{break-inside:avoid}h2{break-after:avoid}}\n"
       "</style></head><body>\n").arg(name.toHtmlEscaped());
-  out += QStringLiteral("<h1>%1 a step &plusmn; %2, MFU %3: %4</h1>\n").arg(timeText(step), percentText(r.interval.relative), percentText(r.mfu), r.fits ? QObject::tr("fits in memory") : QObject::tr("does NOT fit in memory"));
+  out += QStringLiteral("<h1>%1 a step (%2), MFU %3: %4</h1>\n").arg(timeText(step), intervalText(r), percentText(r.mfu), r.fits ? QObject::tr("fits in memory") : QObject::tr("does NOT fit in memory"));
   out += QStringLiteral("<p>%1 on %2 &times; %3; %4.<br><span class=\"about\">%5 &middot; predicted by SGSim %6 on %7</span></p>\n")
              .arg(QString::fromStdString(s.inputs.model).toHtmlEscaped()).arg(r.gpus)
              .arg(QString::fromStdString(s.scenario.cluster.node.gpu.name).toHtmlEscaped(), QString::fromStdString(scenario::plan_text(s.scenario.plan)).toHtmlEscaped(), name.toHtmlEscaped(), QStringLiteral(SGSIM_VERSION), QDateTime::currentDateTime().toString(Qt::ISODate));
   if (!s.scenario.description.empty()) out += QStringLiteral("<p>%1</p>\n").arg(QString::fromStdString(s.scenario.description).toHtmlEscaped());
   const auto section = [&out](const Table& t) {
-    if (!t.rows.empty()) out += QStringLiteral("<h2>%1</h2>\n%2").arg(t.title.toHtmlEscaped(), htmlOf(compact(t)));
+    if (!t.rows.empty()) out += QStringLiteral("<h2>%1</h2>\n%2").arg(t.title.toHtmlEscaped(), htmlOf(withoutEmptyColumns(t)));
   };
   section(figuresTable(r));
   out += QStringLiteral("<p class=\"about\">%1</p>\n").arg(QString::fromUtf8(scenario::interval_assumptions()).toHtmlEscaped());

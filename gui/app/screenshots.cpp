@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "gui/app/main_window.h"
+#include "gui/models/theme.h"
 #include "sim/scenario/read.h"
 
 namespace sgsim::gui {
@@ -26,139 +27,191 @@ bool waitUntil(const std::function<bool()>& done) {
   return true;
 }
 
-bool picture(MainWindow& window, const QString& folder, const QString& name) {
-  for (int i = 0; i < 3; ++i) QApplication::processEvents(QEventLoop::AllEvents, 50);
-  const QString path = folder + QLatin1Char('/') + name + QStringLiteral(".png");
-  const bool written = window.grab().save(path);
-  std::printf("%s%s\n", qPrintable(path), written ? "" : " was not written");
-  return written;
-}
+/// A walk through the window that takes pictures: each in the theme that the window came with and in the other one, of the same state.
+class Walk {
+ public:
+  Walk(MainWindow& window, QString folder) : window_(window), folder_(std::move(folder)), dark_(themeOf(QApplication::palette()).dark) {}
+
+  int run() {
+    QDir().mkpath(folder_);
+    simulate();
+    if (!window_.simulated() || !window_.simulated()->run) {
+      take(window_.overview(), QStringLiteral("error"));
+      return good_ ? 0 : 1;
+    }
+    empty();
+    simulated();
+    compared();
+    const std::string opened = window_.document().text();
+    swept();
+    searched();
+    measured();
+    report();
+    window_.document().replaceText(opened, QObject::tr("as opened"));
+    wrong();
+    return good_ ? 0 : 1;
+  }
+
+ private:
+  void wait(const char* what, const std::function<bool()>& done) {
+    if (waitUntil(done)) return;
+    std::fprintf(stderr, "gave up waiting for %s\n", what);
+    good_ = false;
+  }
+  void simulate() {
+    window_.simulate();
+    wait("the simulation", [&] { return !window_.busy(); });
+  }
+  void write(const QString& name) {
+    for (int i = 0; i < 3; ++i) QApplication::processEvents(QEventLoop::AllEvents, 50);
+    const QString path = folder_ + QLatin1Char('/') + name + QStringLiteral(".png");
+    const bool written = window_.grab().save(path);
+    std::printf("%s%s\n", qPrintable(path), written ? "" : " was not written");
+    good_ = good_ && written;
+  }
+  void take(QWidget* page, const QString& name) {
+    wait("the simulation", [&] { return !window_.busy(); });
+    window_.pages()->setCurrentWidget(page);
+    QApplication::processEvents();
+    wait("what is live", [&] { return !window_.memory()->listing(); });
+    write(name);
+    window_.setTheme(dark_ ? QStringLiteral("light") : QStringLiteral("dark"));
+    write(name + (dark_ ? QStringLiteral("-light") : QStringLiteral("-dark")));
+    window_.setTheme(dark_ ? QStringLiteral("dark") : QStringLiteral("light"));
+  }
+
+  /// Pages on which a person starts something, before she did.
+  void empty() {
+    take(window_.sweep(), QStringLiteral("sweep-empty"));
+    take(window_.search(), QStringLiteral("plan-search-empty"));
+    take(window_.fidelity(), QStringLiteral("fidelity-empty"));
+  }
+  void simulated() {
+    take(window_.overview(), QStringLiteral("overview"));
+    take(window_.timeline(), QStringLiteral("timeline"));
+    TimelineView* view = window_.timeline()->view();
+    if (const auto found = find_slices(*view->data(), "backward", 200); !found.empty()) {
+      const Slice& task = view->data()->at(found[found.size() / 2]);
+      view->select(found[found.size() / 2], true);
+      const double room = 4.0 * (task.end - task.start);
+      view->zoomTo(task.start - room, task.end + room);
+      take(window_.timeline(), QStringLiteral("timeline-task"));
+      view->select(std::nullopt, false);
+      view->fitAll();
+    }
+    if (window_.timeline()->pathBox()->isEnabled()) {
+      window_.timeline()->pathBox()->setChecked(true);
+      take(window_.timeline(), QStringLiteral("timeline-critical-path"));
+      window_.timeline()->pathBox()->setChecked(false);
+    }
+    take(window_.memory(), QStringLiteral("memory"));
+    window_.topology()->view()->select(TopologyPlace{false, 0, 0});
+    take(window_.topology(), QStringLiteral("topology"));
+    take(window_.compare(), QStringLiteral("compare-one"));
+  }
+  /// Beside the scenario, the same with the opposite of its recomputation, whatever that does.
+  void compared() {
+    ComparePanel* compare = window_.compare();
+    compare->addCurrent(QObject::tr("as opened"));
+    const bool full = window_.document().value(QStringLiteral("plan.recompute")) == std::optional<QString>(QStringLiteral("full"));
+    window_.document().set(QStringLiteral("plan.recompute"), full ? std::string("\"selective\"") : std::string("\"full\""), QObject::tr("change recompute"));
+    simulate();
+    compare->explain();
+    wait("the changes", [&] { return !compare->job().running(); });
+    const char* names[] = {"compare", "compare-difference", "compare-timelines", "compare-memory", "what-would-help"};
+    for (int i = 0; i < 5 && i < compare->pages()->count(); ++i) {
+      compare->pages()->setCurrentIndex(i);
+      take(compare, QLatin1String(names[i]));
+    }
+    take(window_.overview(), QStringLiteral("overview-does-not-fit"));
+    window_.document().undoStack().undo();
+    simulate();
+  }
+  void swept() {
+    SweepPanel* sweep = window_.sweep();
+    sweep->path(0)->setCurrentText(QStringLiteral("cluster.nodes"));
+    sweep->values(0)->setText(QStringLiteral("1, 2, 4, 8"));
+    sweep->path(1)->setCurrentText(QStringLiteral("plan.recompute"));
+    sweep->values(1)->setText(QStringLiteral("none, full"));
+    window_.document().set(QStringLiteral("plan.dp"), std::string("\"fill\""), QObject::tr("change data parallel"));
+    const auto batch = window_.document().value(QStringLiteral("plan.global_batch"));
+    window_.document().set(QStringLiteral("plan.global_batch"), std::to_string(std::max<qlonglong>(128, batch.value_or(QString()).toLongLong())), QObject::tr("change global batch"));
+    simulate();
+    sweep->run();
+    wait("the sweep", [&] { return !sweep->job().running(); });
+    take(sweep, QStringLiteral("sweep"));
+  }
+  void searched() {
+    SearchPanel* search = window_.search();
+    search->budget()->setValue(kSearch);
+    search->run();
+    wait("the plan search to be under way", [&] { return !search->job().running() || search->job().fraction() > 0.1; });
+    if (search->job().running()) take(search, QStringLiteral("plan-search-running"));
+    wait("the plan search", [&] { return !search->job().running(); });
+    if (!search->plansTable()->table().rows.empty()) search->plansTable()->selectRow(0);
+    take(search, QStringLiteral("plan-search"));
+    search->axis()->setCurrentIndex(1);
+    take(search, QStringLiteral("plan-search-no-price"));
+    // On one number of GPUs what is fastest is cheapest: cost is a choice where their number is one.
+    search->price()->setValue(2.0);
+    search->nodes()->setText(QStringLiteral("1, 2, 4"));
+    search->run();
+    wait("the search on more nodes", [&] { return !search->job().running(); });
+    take(search, QStringLiteral("plan-search-cost"));
+  }
+  void measured() {
+    const QString records = QString::fromStdString(scenario::data_folder()) + QStringLiteral("/records");
+    QStringList files;
+    for (const char* name : {"h200.json.gz", "megatron_sc21.json.gz", "torchtitan.json.gz"}) {
+      if (QFileInfo::exists(records + QLatin1Char('/') + QLatin1String(name))) files << records + QLatin1Char('/') + QLatin1String(name);
+    }
+    if (const QString own = qEnvironmentVariable("SGSIM_PLANNER_RECORDS"); !own.isEmpty()) files = own.split(QLatin1Char(':'));
+    if (files.isEmpty()) return;
+    FidelityPanel* fidelity = window_.fidelity();
+    fidelity->openFiles(files);
+    wait("the comparison", [&] { return !fidelity->job().running(); });
+    if (!fidelity->rowsTable()->table().rows.empty()) fidelity->rowsTable()->selectRow(0);
+    take(fidelity, QStringLiteral("fidelity"));
+  }
+  void report() {
+    try {
+      window_.pages()->setCurrentWidget(window_.timeline());
+      QApplication::processEvents();
+      window_.exportTo(folder_ + QStringLiteral("/report.html"));
+      std::printf("%s/report.html\n", qPrintable(folder_));
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      good_ = false;
+    }
+  }
+  /// A plan that breaks rules, beside that a wrong value, and a failure.
+  void wrong() {
+    window_.document().type(QStringLiteral("plan.tp"), QStringLiteral("3"), QObject::tr("change tensor parallel"));
+    simulate();
+    take(window_.overview(), QStringLiteral("illegal-plan"));
+    take(window_.timeline(), QStringLiteral("timeline-refused"));
+    take(window_.memory(), QStringLiteral("memory-refused"));
+    window_.document().type(QStringLiteral("cluster.node.nic.bandwidth"), QStringLiteral("400"), QObject::tr("change port bandwidth"));
+    take(window_.topology(), QStringLiteral("topology-wrong-value"));
+    take(window_.overview(), QStringLiteral("wrong-value"));
+    window_.document().undoStack().undo();
+    window_.document().undoStack().undo();
+    window_.document().type(QStringLiteral("profile"), QStringLiteral("no/such/profile.json"), QObject::tr("change profile"));
+    simulate();
+    take(window_.overview(), QStringLiteral("failure"));
+    window_.document().undoStack().undo();
+    simulate();
+    window_.openFile(folder_ + QStringLiteral("/no-such-file.json"));
+    take(window_.overview(), QStringLiteral("bad-file"));
+  }
+
+  MainWindow& window_;
+  QString folder_;
+  bool dark_, good_ = true;
+};
 
 }  // namespace
 
-int takeScreenshots(MainWindow& window, const QString& folder) {
-  QDir().mkpath(folder);
-  bool good = true;
-  const auto wait = [&](const char* what, const std::function<bool()>& done) {
-    if (waitUntil(done)) return;
-    std::fprintf(stderr, "gave up waiting for %s\n", what);
-    good = false;
-  };
-  window.simulate();
-  wait("the simulation", [&] { return !window.busy(); });
-  if (!window.simulated() || !window.simulated()->run) {
-    good = picture(window, folder, QStringLiteral("error")) && good;
-    return good ? 0 : 1;
-  }
-  const auto page = [&](QWidget* panel, const QString& name) {
-    wait("the simulation", [&] { return !window.busy(); });
-    window.pages()->setCurrentWidget(panel);
-    good = picture(window, folder, name) && good;
-  };
-  page(window.overview(), QStringLiteral("overview"));
-  window.pages()->setCurrentWidget(window.timeline());
-  QApplication::processEvents();
-  page(window.timeline(), QStringLiteral("timeline"));
-  TimelineView* view = window.timeline()->view();
-  if (const auto found = find_slices(*view->data(), "backward", 200); !found.empty()) {
-    const Slice& task = view->data()->at(found[found.size() / 2]);
-    view->select(found[found.size() / 2], true);
-    const double room = 4.0 * (task.end - task.start);
-    view->zoomTo(task.start - room, task.end + room);
-    page(window.timeline(), QStringLiteral("timeline-task"));
-    view->select(std::nullopt, false);
-    view->fitAll();
-  }
-  if (window.timeline()->pathBox()->isEnabled()) {
-    window.timeline()->pathBox()->setChecked(true);
-    page(window.timeline(), QStringLiteral("timeline-critical-path"));
-    window.timeline()->pathBox()->setChecked(false);
-  }
-  window.pages()->setCurrentWidget(window.memory());
-  wait("what is live", [&] { return !window.memory()->listing(); });
-  page(window.memory(), QStringLiteral("memory"));
-  window.topology()->view()->select(TopologyPlace{false, 0, 0});
-  page(window.topology(), QStringLiteral("topology"));
-  // Compare: the same with twice the recomputation's opposite, whatever that does.
-  window.compare()->addCurrent(QObject::tr("as opened"));
-  window.document().set(QStringLiteral("plan.recompute"), window.document().value(QStringLiteral("plan.recompute")).value_or(QStringLiteral("none")) == QLatin1String("full") ? std::string("\"selective\"") : std::string("\"full\""), QObject::tr("change recompute"));
-  window.simulate();
-  wait("the second simulation", [&] { return !window.busy(); });
-  window.compare()->explain();
-  wait("the changes", [&] { return !window.compare()->job().running(); });
-  window.compare()->pages()->setCurrentIndex(0);
-  page(window.compare(), QStringLiteral("compare"));
-  window.compare()->pages()->setCurrentIndex(2);
-  page(window.compare(), QStringLiteral("compare-timelines"));
-  window.compare()->pages()->setCurrentWidget(window.compare()->changesTable());
-  page(window.compare(), QStringLiteral("what-would-help"));
-  page(window.sweep(), QStringLiteral("sweep-empty"));
-  page(window.search(), QStringLiteral("plan-search-empty"));
-  window.sweep()->path(0)->setCurrentText(QStringLiteral("cluster.nodes"));
-  window.sweep()->values(0)->setText(QStringLiteral("1, 2, 4, 8"));
-  window.sweep()->path(1)->setCurrentText(QStringLiteral("plan.recompute"));
-  window.sweep()->values(1)->setText(QStringLiteral("none, full"));
-  window.document().set(QStringLiteral("plan.dp"), std::string("\"fill\""), QObject::tr("change data parallel"));
-  const auto batch = window.document().value(QStringLiteral("plan.global_batch"));
-  window.document().set(QStringLiteral("plan.global_batch"), std::to_string(std::max<qlonglong>(128, batch.value_or(QString()).toLongLong())), QObject::tr("change global batch"));
-  window.sweep()->run();
-  wait("the sweep", [&] { return !window.sweep()->job().running(); });
-  page(window.sweep(), QStringLiteral("sweep"));
-  window.search()->budget()->setValue(kSearch);
-  window.search()->run();
-  wait("the plan search", [&] { return !window.search()->job().running(); });
-  if (!window.search()->plansTable()->table().rows.empty()) window.search()->plansTable()->selectRow(0);
-  page(window.search(), QStringLiteral("plan-search"));
-  window.search()->axis()->setCurrentIndex(1);
-  page(window.search(), QStringLiteral("plan-search-no-price"));
-  window.search()->price()->setValue(2.0);
-  page(window.search(), QStringLiteral("plan-search-cost"));
-  window.search()->axis()->setCurrentIndex(0);
-  page(window.fidelity(), QStringLiteral("fidelity-empty"));
-  const QString records = QString::fromStdString(scenario::data_folder()) + QStringLiteral("/records");
-  QStringList files;
-  for (const char* name : {"h200.json.gz", "megatron_sc21.json.gz", "torchtitan.json.gz"}) {
-    if (QFileInfo::exists(records + QLatin1Char('/') + QLatin1String(name))) files << records + QLatin1Char('/') + QLatin1String(name);
-  }
-  if (const QString own = qEnvironmentVariable("SGSIM_PLANNER_RECORDS"); !own.isEmpty()) files = own.split(QLatin1Char(':'));
-  if (!files.isEmpty()) {
-    window.fidelity()->openFiles(files);
-    wait("the comparison", [&] { return !window.fidelity()->job().running(); });
-    if (!window.fidelity()->rowsTable()->table().rows.empty()) window.fidelity()->rowsTable()->selectRow(0);
-    page(window.fidelity(), QStringLiteral("fidelity"));
-  }
-  try {
-    window.pages()->setCurrentWidget(window.timeline());
-    QApplication::processEvents();
-    window.exportTo(folder + QStringLiteral("/report.html"));
-    std::printf("%s/report.html\n", qPrintable(folder));
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    good = false;
-  }
-  window.setTheme(QStringLiteral("dark"));
-  for (const auto& [panel, name] : std::initializer_list<std::pair<QWidget*, const char*>>{{window.overview(), "overview"}, {window.timeline(), "timeline"}, {window.memory(), "memory"}, {window.topology(), "topology"}, {window.search(), "plan-search"}}) {
-    window.pages()->setCurrentWidget(panel);
-    wait("what is live", [&] { return !window.memory()->listing(); });
-    page(panel, QStringLiteral("%1-dark").arg(QLatin1String(name)));
-  }
-  window.setTheme(QStringLiteral("light"));
-  window.document().type(QStringLiteral("plan.tp"), QStringLiteral("3"), QObject::tr("change tensor parallel"));
-  window.simulate();
-  wait("the refused plan", [&] { return !window.busy(); });
-  page(window.overview(), QStringLiteral("illegal-plan"));
-  page(window.timeline(), QStringLiteral("timeline-refused"));
-  page(window.memory(), QStringLiteral("memory-refused"));
-  window.document().type(QStringLiteral("cluster.node.nic.bandwidth"), QStringLiteral("400"), QObject::tr("change port bandwidth"));
-  page(window.overview(), QStringLiteral("wrong-value"));
-  window.document().undoStack().undo();
-  window.document().undoStack().undo();
-  window.document().type(QStringLiteral("profile"), QStringLiteral("no/such/profile.json"), QObject::tr("change profile"));
-  window.simulate();
-  wait("the failing simulation", [&] { return !window.busy(); });
-  page(window.overview(), QStringLiteral("failure"));
-  window.document().undoStack().undo();
-  return good ? 0 : 1;
-}
+int takeScreenshots(MainWindow& window, const QString& folder) { return Walk(window, folder).run(); }
 
 }  // namespace sgsim::gui

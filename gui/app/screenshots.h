@@ -6,8 +6,8 @@ namespace sgsim::gui {
 
 class MainWindow;
 
-/// Simulates what the window holds, fills every view and writes a picture of each into `folder`: light, the overview and the
-/// timeline dark too, the empty and the error states. 0 on success.
+/// Simulates what the window holds, fills every view and writes a picture of each into `folder`, also of empty and of error states:
+/// NAME.png in the window's theme and NAME-dark.png (or -light) of the very same state in the other. 0 on success.
 int takeScreenshots(MainWindow& window, const QString& folder);
 
 }  // namespace sgsim::gui

@@ -18,6 +18,7 @@ struct ChartSeries {
   std::vector<QString> tips = {};           // by point; may be empty
   int marker = 0;                      // shape of its points: circle, square, triangle, diamond, cross
   bool step = false;                   // holds its value until the next point
+  std::vector<bool> hollow = {};       // by point, may be empty: drawn hollow and crossed, lines to it dashed (Chart::hollowName)
 };
 
 /// What a chart shows; its painting is in views. Values are in base units, `xText` and `yText` write them.
@@ -37,6 +38,7 @@ struct Chart {
   std::optional<QPointF> mark = {};         // a point to notice
   QString markName = {};
   std::optional<std::pair<int, int>> selected = {};  // series, point
+  QString hollowName = {};             // what a hollow point means, for the legend
 };
 
 /// Round numbers that cover [low, high], about `wanted` of them; multiples of `unit` times 1, 2 or 5 times a power of ten.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "gui/models/cells.h"
+#include "gui/models/theme.h"
 #include "sim/scenario/labels.h"
 #include "sim/scenario/report.h"
 #include "sim/scenario/text_table.h"
@@ -17,13 +18,16 @@ struct Part {
   Seconds scenario::Result::*time;
   int color;
 };
-// Colours as the timeline has them where it shows the same: blue computes, vermilion is exposed, grey is a bubble.
-constexpr Part kParts[] = {{"computation", &scenario::Result::compute, 0},      {"exposed communication", &scenario::Result::exposed_comm, 5},
-                           {"bubble", &scenario::Result::bubble, 6},            {"host-bound", &scenario::Result::host_bound, 3},
+constexpr int as(Category category) { return Theme::kOfCategory + static_cast<int>(category); }
+// Colours and strokes of the timeline's strip of all streams.
+constexpr Part kParts[] = {{"computation", &scenario::Result::compute, as(Category::computing)}, {"exposed communication", &scenario::Result::exposed_comm, as(Category::exposed)},
+                           {"bubble", &scenario::Result::bubble, as(Category::bubble)},          {"host-bound", &scenario::Result::host_bound, as(Category::starved)},
                            {"other idle", &scenario::Result::other_idle, 7}};
 constexpr int kMemoryColors[lower::kMemoryClasses] = {0, 4, 2, 1, 3, 5, 6};
 
 }  // namespace
+
+QString intervalText(const scenario::Result& r) { return QObject::tr("90 %: %1 to %2").arg(timeText(r.interval.low.value()), timeText(r.interval.high.value())); }
 
 Table figuresTable(const scenario::Result& r) {
   Table t = tableOf(QObject::tr("Prediction"), {QObject::tr("figure"), QObject::tr("value"), QObject::tr("about it")}, QStringLiteral("lrl"));
@@ -34,7 +38,7 @@ Table figuresTable(const scenario::Result& r) {
   t.rows.push_back({QObject::tr("HFU"), shareCell(r.hfu), QObject::tr("the same with recomputation counted")});
   t.rows.push_back({QObject::tr("memory, reserved"), bytesCell(r.reserved_memory), r.fits ? QObject::tr("of %1: fits, %2 free").arg(bytesText(r.capacity.value()), bytesText((r.capacity - r.reserved_memory).value()))
                                                                                      : QObject::tr("of %1: DOES NOT FIT, %2 too much").arg(bytesText(r.capacity.value()), bytesText((r.reserved_memory - r.capacity).value()))});
-  t.rows.push_back({QObject::tr("memory, allocated"), bytesCell(r.peak_memory), QObject::tr("at the peak of the fullest rank")});
+  t.rows.push_back({QObject::tr("memory, allocated"), bytesCell(r.peak_memory), QObject::tr("to tensors, at the peak of the fullest rank")});
   t.rows.push_back({QObject::tr("ranks"), countCell(r.gpus), QObject::tr("%1 simulated, %2 tasks, %3 engine").arg(qstr(scenario::grouped(r.rank_classes)), qstr(scenario::grouped(static_cast<std::int64_t>(r.tasks))), qstr(r.engine))});
   return t;
 }
@@ -54,7 +58,7 @@ Table stepTable(const scenario::Result& r) {
 
 Table classesTable(const scenario::Result& r) {
   Table t = tableOf(QObject::tr("Ranks by class"),
-                    {QObject::tr("class"), QObject::tr("ranks"), QObject::tr("compute"), QObject::tr("exposed comm"), QObject::tr("bubble"), QObject::tr("host-bound"), QObject::tr("ends at"), QObject::tr("memory")},
+                    {QObject::tr("class"), QObject::tr("ranks"), QObject::tr("compute"), QObject::tr("exposed comm"), QObject::tr("bubble"), QObject::tr("host-bound"), QObject::tr("ends at"), QObject::tr("memory, reserved")},
                     QStringLiteral("lrrrrrrr"));
   for (const auto& c : r.classes) {
     t.rows.push_back({qstr(c.name), countCell(c.ranks), timeCell(c.time.compute), timeCell(c.time.exposed_comm), timeCell(c.time.bubble), timeCell(c.time.host_bound), timeCell(c.time.end), bytesCell(c.reserved)});
@@ -123,7 +127,7 @@ Table changesTable(const scenario::Explanation& e) {
 }
 
 Table compareTable(const std::vector<NamedResult>& results) {
-  Table t = tableOf(QObject::tr("Variants"), {QObject::tr("variant"), QObject::tr("step time"), QObject::tr("against first"), QObject::tr("samples/s"), QObject::tr("MFU"), QObject::tr("compute"), QObject::tr("exposed comm"), QObject::tr("bubble"), QObject::tr("host-bound"), QObject::tr("memory"), QObject::tr("fits")}, QStringLiteral("lrrrrrrrrrl"));
+  Table t = tableOf(QObject::tr("Variants"), {QObject::tr("variant"), QObject::tr("step time"), QObject::tr("against first"), QObject::tr("samples/s"), QObject::tr("MFU"), QObject::tr("compute"), QObject::tr("exposed comm"), QObject::tr("bubble"), QObject::tr("host-bound"), QObject::tr("memory, reserved"), QObject::tr("fits")}, QStringLiteral("lrrrrrrrrrl"));
   for (const NamedResult& n : results) {
     const auto& r = *n.result;
     const double against = r.step_time / results.front().result->step_time - 1.0;
@@ -170,7 +174,7 @@ Chart breakdownChart(const std::vector<NamedResult>& results) {
 }
 
 Chart memoryBars(const std::vector<NamedResult>& results) {
-  Chart c{.kind = ChartKind::stackedBars, .title = QObject::tr("Memory of the fullest rank at its peak, allocated"), .xTitle = QObject::tr("variant"), .yTitle = QObject::tr("bytes on one GPU"), .empty = QObject::tr("Nothing simulated yet."), .series = {}, .categories = {}, .xText = {}, .yText = bytesText};
+  Chart c{.kind = ChartKind::stackedBars, .title = QObject::tr("Memory reserved on the fullest GPU, by what it holds at the peak"), .xTitle = QObject::tr("variant"), .yTitle = QObject::tr("memory, reserved, on one GPU"), .empty = QObject::tr("Nothing simulated yet."), .series = {}, .categories = {}, .xText = {}, .yText = bytesText};
   c.unitY = 1073741824.0;
   for (const NamedResult& n : results) c.categories << n.name;
   for (std::size_t k = 0; k < lower::kMemoryClasses; ++k) {
@@ -185,6 +189,14 @@ Chart memoryBars(const std::vector<NamedResult>& results) {
     }
     if (any) c.series.push_back(std::move(s));
   }
+  // Up to what the table and `fits` count: blocks that the allocator rounds up or keeps, and graphs' pools.
+  ChartSeries rest{.name = QObject::tr("kept by the allocator"), .color = 7, .points = {}, .tips = {}};
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    double held = 0.0;
+    for (const ChartSeries& s : c.series) held += s.points[i].y();
+    rest.points.emplace_back(static_cast<double>(i), std::max(0.0, results[i].result->reserved_memory.value() - held));
+  }
+  if (std::any_of(rest.points.begin(), rest.points.end(), [](const QPointF& p) { return p.y() > 0.0; })) c.series.push_back(std::move(rest));
   if (!results.empty()) {
     c.limit = results.front().result->capacity.value();
     c.limitName = QObject::tr("GPU memory %1").arg(bytesText(*c.limit));
@@ -193,7 +205,7 @@ Chart memoryBars(const std::vector<NamedResult>& results) {
 }
 
 Chart memoryChart(const QString& title, const std::vector<scenario::MemoryAt>& curve, double step, double capacity) {
-  Chart c{.kind = ChartKind::stackedArea, .title = title, .xTitle = QObject::tr("time in the step"), .yTitle = QObject::tr("allocated on one GPU"), .empty = QObject::tr("Simulate a scenario (F5) to see memory over time."), .series = {}, .categories = {}, .xText = timeText, .yText = bytesText};
+  Chart c{.kind = ChartKind::stackedArea, .title = title, .xTitle = QObject::tr("time in the step"), .yTitle = QObject::tr("in use on one GPU (allocated, and the CUDA runtime)"), .empty = QObject::tr("Simulate a scenario (F5) to see memory over time."), .series = {}, .categories = {}, .xText = timeText, .yText = bytesText};
   c.unitY = 1073741824.0;
   if (curve.empty()) return c;
   double most = -1.0, at = 0.0;
@@ -213,7 +225,7 @@ Chart memoryChart(const QString& title, const std::vector<scenario::MemoryAt>& c
     if (sum > most) most = sum, at = point.time.value();
   }
   c.mark = QPointF(at, most);
-  c.markName = QObject::tr("peak %1 at %2").arg(bytesText(most), timeText(at));
+  c.markName = QObject::tr("peak %1 in use at %2").arg(bytesText(most), timeText(at));
   c.limit = capacity;
   c.limitName = QObject::tr("GPU memory %1").arg(bytesText(capacity));
   return c;

@@ -18,6 +18,8 @@ struct NamedResult {
   const scenario::Result* result = nullptr;
 };
 
+/// "90 %: 1.607 s to 2.483 s": both ends, which are not equally far away.
+[[nodiscard]] QString intervalText(const scenario::Result& result);
 [[nodiscard]] Table figuresTable(const scenario::Result& result);
 [[nodiscard]] Table stepTable(const scenario::Result& result);      // where the step goes, and what it rests on
 [[nodiscard]] Table classesTable(const scenario::Result& result);

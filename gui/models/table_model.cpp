@@ -11,6 +11,21 @@ Table tableOf(const QString& title, const QStringList& columns, const QString& n
   return {.title = title, .columns = columns, .numeric = numeric, .rows = {}, .hint = {}};
 }
 
+Table withoutEmptyColumns(const Table& table, int first) {
+  Table kept = tableOf(table.title);
+  kept.hint = table.hint;
+  kept.rows.resize(table.rows.size());
+  for (qsizetype c = 0; c < table.columns.size(); ++c) {
+    const auto at = static_cast<std::size_t>(c);
+    const auto said = [at](const std::vector<Cell>& row) { return at < row.size() && !row[at].text.isEmpty() && row[at].text != QLatin1String("-"); };
+    if (c >= first && !table.rows.empty() && !std::any_of(table.rows.begin(), table.rows.end(), said)) continue;
+    kept.columns << table.columns[c];
+    kept.numeric += table.numeric[c];
+    for (std::size_t r = 0; r < table.rows.size(); ++r) kept.rows[r].push_back(at < table.rows[r].size() ? table.rows[r][at] : Cell());
+  }
+  return kept;
+}
+
 void TableModel::setTable(Table table) {
   beginResetModel();
   table_ = std::move(table);

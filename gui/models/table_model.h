@@ -30,6 +30,9 @@ struct Table {
 /// A table without rows yet; without columns it is a message.
 [[nodiscard]] Table tableOf(const QString& title, const QStringList& columns = {}, const QString& numeric = {});
 
+/// Without the columns, from `first` on, in which nothing stands in any row.
+[[nodiscard]] Table withoutEmptyColumns(const Table& table, int first = 0);
+
 /// Values as a table; no widgets.
 class TableModel : public QAbstractTableModel {
   Q_OBJECT

@@ -18,6 +18,7 @@ QColor blend(const QColor& a, const QColor& b, double t) {
 }  // namespace
 
 QColor Theme::series(int index) const {
+  if (index >= kOfCategory) return category(static_cast<Category>(index - kOfCategory));
   static const QColor kLight[] = {QColor(0x00, 0x72, 0xb2), QColor(0xe6, 0x9f, 0x00), QColor(0x00, 0x9e, 0x73), QColor(0xcc, 0x79, 0xa7),
                                   QColor(0x56, 0xb4, 0xe9), QColor(0xd5, 0x5e, 0x00), QColor(0x80, 0x80, 0x80), QColor(0xbf, 0xb0, 0x20)};
   constexpr int kCount = 8;
@@ -34,13 +35,34 @@ QColor Theme::category(Category category) const {
     case Category::network: return QColor(0xd5, 0x5e, 0x00);
     case Category::wait: return dark ? QColor(0x54, 0x54, 0x5c) : QColor(0xc4, 0xc4, 0xcc);
     case Category::copy: return QColor(0xcc, 0x79, 0xa7);
-    case Category::host: return QColor(0x8a, 0x6b, 0xb0);
-    case Category::computing: return QColor(0x2e, 0x8f, 0xcb);
-    case Category::exposed: return QColor(0xd5, 0x5e, 0x00);
-    case Category::bubble: return dark ? QColor(0x70, 0x70, 0x78) : QColor(0xa8, 0xa8, 0xb0);
-    case Category::starved: return QColor(0x8a, 0x6b, 0xb0);
+    case Category::host: return QColor(0x5c, 0x2f, 0x7d);
+    case Category::computing: return dark ? QColor(0xa8, 0xc8, 0xd8) : QColor(0x2f, 0x48, 0x58);
+    case Category::exposed: return QColor(0xf0, 0xe4, 0x42);
+    case Category::bubble: return dark ? QColor(0xd0, 0xd0, 0xd6) : QColor(0x5c, 0x5c, 0x64);
+    case Category::starved: return dark ? QColor(0x9a, 0x7f, 0xc0) : QColor(0xc9, 0xb3, 0xe6);
   }
   return text;
+}
+
+QColor Theme::hatchInk(Category of) const { return contrast(category(of), Qt::black) >= contrast(category(of), Qt::white) ? QColor(0x1b, 0x1f, 0x24) : QColor(0xff, 0xff, 0xff); }
+
+Hatch hatchOf(Category category) {
+  switch (category) {
+    case Category::exposed: return Hatch::rising;
+    case Category::bubble: return Hatch::falling;
+    case Category::starved: return Hatch::dots;
+    default: return Hatch::none;
+  }
+}
+
+bool inked(Hatch hatch, int x, int y) {
+  switch (hatch) {
+    case Hatch::rising: return ((x + y) % 7 + 7) % 7 < 2;
+    case Hatch::falling: return ((x - y) % 7 + 7) % 7 < 2;
+    case Hatch::dots: return (x % 5 + 5) % 5 < 2 && (y % 5 + 5) % 5 < 2;
+    case Hatch::none: break;
+  }
+  return false;
 }
 
 QColor Theme::heat(double share) const {

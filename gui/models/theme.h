@@ -7,6 +7,12 @@
 
 namespace sgsim::gui {
 
+/// Strokes over a colour: what the summary strip shows is told apart without colour too.
+enum class Hatch : unsigned char { none, rising, falling, dots };
+[[nodiscard]] Hatch hatchOf(Category category);
+/// Whether a pixel of the pattern is inked.
+[[nodiscard]] bool inked(Hatch hatch, int x, int y);
+
 /// Colours of everything that is drawn. Series and categories use the palette of Okabe and Ito (2008, "Color Universal
 /// Design"), which people with any common colour blindness can tell apart; no meaning is carried by colour alone.
 struct Theme {
@@ -14,7 +20,11 @@ struct Theme {
   bool dark = false;
 
   [[nodiscard]] QColor series(int index) const;
+  /// The index under which `series` has a category's colour: charts of what the timeline shows look like it.
+  static constexpr int kOfCategory = 1000;
   [[nodiscard]] QColor category(Category category) const;
+  /// Of the strokes over a category's colour.
+  [[nodiscard]] QColor hatchInk(Category category) const;
   /// From cold (0, idle) to hot (1, always busy); also readable in grey.
   [[nodiscard]] QColor heat(double share) const;
 };

@@ -51,7 +51,7 @@ std::vector<RowPlace> place_rows(const TimelineData& data, const std::vector<boo
     for (std::uint32_t r = 0; r < data.lanes[l].rows.size(); ++r) {
       const bool summary = data.lanes[l].rows[r].summary;
       if (l < collapsed.size() && collapsed[l] && r > 0) break;
-      const double height = (summary ? 12.0 : 20.0) * scale;
+      const double height = (summary ? 16.0 : 20.0) * scale;
       places.push_back({.lane = l, .row = r, .y = y, .height = height});
       y += height + 2.0;
     }

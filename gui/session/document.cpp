@@ -241,4 +241,28 @@ std::variant<scenario::Scenario, InputProblem> ScenarioDocument::check() const {
   }
 }
 
+Checked ScenarioDocument::checkAll() const {
+  Checked checked;
+  constexpr int kMost = 64;
+  Tree tree = *tree_;
+  for (int i = 0; i < kMost; ++i) {
+    try {
+      checked.rest = scenario::scenario_from_text(textOf(tree), name().toStdString(), folder_.toStdString());
+      return checked;
+    } catch (const InputError& error) {
+      QString path = QString::fromStdString(error.problem().where);
+      if (path.startsWith(QLatin1String("$."))) path.remove(0, 2);
+      const bool there = path != QLatin1String("$") && find(tree, path) != nullptr;
+      // What is missing only because a wrong value was left out is no mistake of the scenario.
+      if (there || checked.problems.empty()) checked.problems.push_back(error.problem());
+      if (!there) return checked;
+      put(tree, steps_of(path), 0, std::nullopt);
+    } catch (const std::exception& error) {
+      checked.problems.push_back({.file = name().toStdString(), .where = "$", .found = error.what(), .expected = "", .hint = ""});
+      return checked;
+    }
+  }
+  return checked;
+}
+
 }  // namespace sgsim::gui

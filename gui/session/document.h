@@ -15,6 +15,12 @@
 
 namespace sgsim::gui {
 
+/// What is wrong with a scenario, value by value.
+struct Checked {
+  std::vector<InputProblem> problems;
+  std::optional<scenario::Scenario> rest;  // wrong values left out; nothing where that leaves no scenario
+};
+
 /// A scenario file being edited: the same file that the CLI takes, changed field by field through an undo stack. What the
 /// file leaves out stays left out. Half-typed values are kept as they are; `check` says what is wrong with them.
 class ScenarioDocument : public QObject {
@@ -55,6 +61,8 @@ class ScenarioDocument : public QObject {
 
   /// The scenario as it stands, or what is wrong with it.
   [[nodiscard]] std::variant<scenario::Scenario, InputProblem> check() const;
+  /// Everything that is wrong with it, and what it would be without the wrong values.
+  [[nodiscard]] Checked checkAll() const;
 
  Q_SIGNALS:
   void changed();

@@ -21,8 +21,9 @@ struct Scale {
 
 class Drawing {
  public:
-  Drawing(QPainter& painter, const QRectF& area, const Chart& chart, const Theme& theme, const QFont& font)
-      : p_(painter), c_(chart), t_(theme), font_(font), m_(font), area_(area) {
+  Drawing(QPainter& painter, const QRectF& area, const Chart& chart, const Theme& theme, const QFont& font, const std::optional<ChartRange>& part, ChartFrame& frame)
+      : p_(painter), c_(chart), t_(theme), font_(font), m_(font), area_(area), part_(part), frame_(frame) {
+    frame_ = {};
     bold_ = font;
     bold_.setBold(true);
   }
@@ -72,8 +73,49 @@ class Drawing {
     }
   }
 
+  [[nodiscard]] static Hatch hatchOfSeries(int color) { return color >= Theme::kOfCategory ? hatchOf(static_cast<Category>(color - Theme::kOfCategory)) : Hatch::none; }
+
+  /// The timeline's strokes over a bar, as lines: exports have no patterns.
+  void strokes(const QRectF& r, int color) {
+    const Hatch hatch = hatchOfSeries(color);
+    if (hatch == Hatch::none || r.width() < 3.0) return;
+    const QColor ink = t_.hatchInk(static_cast<Category>(color - Theme::kOfCategory));
+    constexpr double kApart = 7.0;
+    if (hatch == Hatch::dots) {
+      for (double y = r.top() + 1.5; y + 2.0 <= r.bottom(); y += 5.0) {
+        for (double x = r.left() + 1.5; x + 2.0 <= r.right(); x += 5.0) p_.fillRect(QRectF(x, y, 2.0, 2.0), ink);
+      }
+      return;
+    }
+    p_.save();
+    p_.setRenderHint(QPainter::Antialiasing, true);
+    p_.setPen(QPen(ink, 1.6));
+    for (double at = r.left() - r.height(); at < r.right(); at += kApart) {
+      // From the bottom at `at` to the top a height further right, cut at the bar's sides; falling: upside down.
+      const double from = std::max(at, r.left()), to = std::min(at + r.height(), r.right());
+      if (to <= from) continue;
+      const auto y = [&](double x) { return hatch == Hatch::rising ? r.bottom() - (x - at) : r.top() + (x - at); };
+      p_.drawLine(QPointF(from, y(from)), QPointF(to, y(to)));
+    }
+    p_.restore();
+  }
+
+  /// Of what cannot be: its outline, struck out.
+  void hollowMarker(const QPointF& at, const QColor& color, int shape, double size) {
+    p_.save();
+    p_.setRenderHint(QPainter::Antialiasing, true);
+    p_.setBrush(t_.background);
+    p_.setPen(QPen(color, 1.6));
+    marker(at, shape, size + 1.0);
+    p_.setPen(QPen(t_.error, 1.6));
+    p_.drawLine(at - QPointF(size + 2, size + 2), at + QPointF(size + 2, size + 2));
+    p_.drawLine(at - QPointF(size + 2, -size - 2), at + QPointF(size + 2, -size - 2));
+    p_.restore();
+  }
+
   double legend(double top) {
-    if (c_.series.size() < 2) return top;
+    const bool hollow = !c_.hollowName.isEmpty();
+    if (c_.series.size() < 2 && !hollow) return top;
     double x = area_.left() + 14;
     const double line = m_.height() + 4;
     for (const ChartSeries& s : c_.series) {
@@ -91,10 +133,19 @@ class Drawing {
         marker(QPointF(x + 9, top + line / 2), s.marker, 4);
       } else {
         p_.drawRect(QRectF(x + 2, top + line / 2 - 5, 14, 10));
+        strokes(QRectF(x + 2, top + line / 2 - 5, 14, 10), s.color);
       }
       p_.setPen(t_.text);
       p_.drawText(QPointF(x + 22, top + line / 2 + m_.ascent() / 2 - 1), s.name);
       x += width;
+    }
+    if (hollow) {
+      if (x + m_.horizontalAdvance(c_.hollowName) + 34 > area_.right() - 8) x = area_.left() + 14, top += line;
+      p_.setPen(QPen(t_.muted, 2, Qt::DashLine));
+      p_.drawLine(QPointF(x, top + line / 2), QPointF(x + 18, top + line / 2));
+      hollowMarker(QPointF(x + 9, top + line / 2), t_.muted, 0, 4);
+      p_.setPen(t_.text);
+      p_.drawText(QPointF(x + 22, top + line / 2 + m_.ascent() / 2 - 1), c_.hollowName);
     }
     return top + line;
   }
@@ -137,8 +188,11 @@ class Drawing {
         p_.setPen(QPen(t_.background, 1));
         p_.setBrush(color);
         p_.drawRect(bar);
+        strokes(bar, c_.series[s].color);
         const QString inside = yText(v.y());
         if (c_.series.size() > 1 && m_.horizontalAdvance(inside) + 8 < bar.width() && thick >= m_.height()) {
+          const double wide = m_.horizontalAdvance(inside) + 8;
+          if (hatchOfSeries(c_.series[s].color) != Hatch::none) p_.fillRect(QRectF(bar.center().x() - wide / 2, bar.center().y() - m_.height() / 2, wide, m_.height()), color);
           p_.setPen(readableOn(color));
           p_.drawText(bar, Qt::AlignCenter, inside);
         }
@@ -207,6 +261,13 @@ class Drawing {
   void points() {
     double x0, x1, y0, y1;
     ranges(x0, x1, y0, y1);
+    frame_.all = frame_.shown = {.x0 = x0, .x1 = x1, .y0 = y0, .y1 = y1};
+    frame_.log_x = c_.logX;
+    frame_.log_y = c_.logY;
+    if (part_) {
+      frame_.shown = *part_;
+      x0 = part_->x0, x1 = part_->x1, y0 = part_->y0, y1 = part_->y1;
+    }
     const int wanted_y = std::max(2, static_cast<int>(plot_.height() / (m_.height() * 2.6)));
     const auto yticks = c_.logY ? log_ticks(y0, y1) : round_ticks(y0, y1, wanted_y, c_.unitY);
     double wide = 20;
@@ -215,6 +276,7 @@ class Drawing {
     const QRectF inner = plot_.adjusted(wide + 18 + title_room, 6, -22, -m_.height() * 2.2 - 6);
     const Scale sx{.low = x0, .high = x1, .from = inner.left(), .to = inner.right(), .log = c_.logX};
     const Scale sy{.low = y0, .high = y1, .from = inner.bottom(), .to = inner.top(), .log = c_.logY};
+    frame_.plot = inner;
     axes(inner, sx, sy, yticks, x0, x1);
     p_.save();
     p_.setClipRect(inner.adjusted(-6, -6, 6, 6));
@@ -232,7 +294,7 @@ class Drawing {
       p_.setPen(QPen(t_.text, 1, Qt::DashLine));
       p_.drawLine(QPointF(sx(*c_.cursor), inner.top()), QPointF(sx(*c_.cursor), inner.bottom()));
     }
-    if (c_.mark) {
+    if (c_.mark && c_.mark->x() >= x0 && c_.mark->x() <= x1) {
       const QPointF at(sx(c_.mark->x()), sy(c_.mark->y()));
       p_.setPen(QPen(t_.text, 2));
       p_.setBrush(t_.background);
@@ -246,7 +308,7 @@ class Drawing {
       p_.setPen(t_.text);
       p_.drawText(box, Qt::AlignCenter, c_.markName);
     }
-    if (c_.limit && *c_.limit <= y1) {
+    if (c_.limit && *c_.limit <= y1 && *c_.limit >= y0) {
       p_.setPen(QPen(t_.error, 2, Qt::DashLine));
       p_.drawLine(QPointF(inner.left(), sy(*c_.limit)), QPointF(inner.right(), sy(*c_.limit)));
       QColor back = t_.background;
@@ -257,6 +319,13 @@ class Drawing {
       p_.drawText(box, Qt::AlignCenter, c_.limitName);
     }
     p_.restore();
+    // Only what is seen can be met.
+    std::vector<ChartHit> seen;
+    for (ChartHit& h : hits_) {
+      h.rect = h.rect.intersected(inner.adjusted(-6, -6, 6, 6));
+      if (!h.rect.isEmpty()) seen.push_back(h);
+    }
+    hits_ = std::move(seen);
   }
 
   void axes(const QRectF& inner, const Scale& sx, const Scale& sy, const std::vector<double>& yticks, double x0, double x1) {
@@ -268,7 +337,9 @@ class Drawing {
     }
     std::vector<double> xticks;
     if (!c_.categories.isEmpty()) {
-      for (qsizetype i = 0; i < c_.categories.size(); ++i) xticks.push_back(static_cast<double>(i));
+      for (qsizetype i = 0; i < c_.categories.size(); ++i) {
+        if (static_cast<double>(i) >= x0 && static_cast<double>(i) <= x1) xticks.push_back(static_cast<double>(i));
+      }
     } else {
       xticks = c_.logX ? log_ticks(x0, x1) : round_ticks(x0, x1, std::max(2, static_cast<int>(inner.width() / (m_.averageCharWidth() * 13))), c_.unitX);
     }
@@ -345,13 +416,23 @@ class Drawing {
         line << QPointF(sx(s.points[i].x()), sy(s.points[i].y()));
       }
       p_.setBrush(Qt::NoBrush);
-      p_.setPen(QPen(color, 2));
-      p_.drawPolyline(line);
+      if (s.hollow.empty()) {
+        p_.setPen(QPen(color, 2));
+        p_.drawPolyline(line);
+      } else {
+        for (qsizetype i = 1; i < line.size(); ++i) {
+          const bool solid = !s.hollow[static_cast<std::size_t>(i)] && !s.hollow[static_cast<std::size_t>(i) - 1];
+          p_.setPen(QPen(color, 2, solid ? Qt::SolidLine : Qt::DashLine));
+          p_.drawLine(line[i - 1], line[i]);
+        }
+      }
     }
     const bool dots = c_.kind == ChartKind::scatter || s.points.size() <= 60;
     for (std::size_t i = 0; i < s.points.size(); ++i) {
       const QPointF at(sx(s.points[i].x()), sy(s.points[i].y()));
-      if (dots) {
+      if (i < s.hollow.size() && s.hollow[i]) {
+        hollowMarker(at, color, s.marker, 3.5);
+      } else if (dots) {
         QColor fill = color;
         fill.setAlpha(190);
         p_.setBrush(fill);
@@ -368,13 +449,16 @@ class Drawing {
   QFont font_, bold_;
   QFontMetricsF m_;
   QRectF area_, plot_;
+  const std::optional<ChartRange>& part_;
+  ChartFrame& frame_;
   std::vector<ChartHit> hits_;
 };
 
 }  // namespace
 
-std::vector<ChartHit> paintChart(QPainter& painter, const QRectF& area, const Chart& chart, const Theme& theme, const QFont& font) {
-  return Drawing(painter, area, chart, theme, font).run();
+std::vector<ChartHit> paintChart(QPainter& painter, const QRectF& area, const Chart& chart, const Theme& theme, const QFont& font, const std::optional<ChartRange>& part, ChartFrame* frame) {
+  ChartFrame unasked;
+  return Drawing(painter, area, chart, theme, font, part, frame != nullptr ? *frame : unasked).run();
 }
 
 }  // namespace sgsim::gui

@@ -38,8 +38,10 @@ JobBar::JobBar(Job& job, const QString& start, OnCancel on_cancel, QWidget* pare
   cancel_->setAccessibleName(tr("Cancel %1").arg(job.name()));
   bar_->setAccessibleName(tr("Progress of %1").arg(job.name()));
   bar_->setRange(0, 1000);
-  bar_->setMaximumWidth(220);
-  bar_->setTextVisible(false);
+  bar_->setMinimumWidth(fontMetrics().averageCharWidth() * 28);
+  bar_->setMaximumWidth(fontMetrics().averageCharWidth() * 60);
+  bar_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+  bar_->setFormat(QStringLiteral("%p %"));
   bar_->hide();
   cancel_->hide();
   label_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -47,9 +49,9 @@ JobBar::JobBar(Job& job, const QString& start, OnCancel on_cancel, QWidget* pare
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(start_);
-  layout->addWidget(bar_);
+  layout->addWidget(bar_, 1);
   layout->addWidget(cancel_);
-  layout->addWidget(label_, 1);
+  layout->addWidget(label_, 2);
   connect(cancel_, &QPushButton::clicked, this, &JobBar::cancel);
   connect(&job, &Job::started, this, [this] {
     bar_->setValue(0);
@@ -78,8 +80,8 @@ void JobBar::cancel() {
     label_->setText(tr("stopping; what was found stays"));
     return;
   }
-  job_.cancel();
   label_->setText(tr("cancelled"));
+  job_.cancel();
 }
 
 WorkPanel::WorkPanel(ScenarioDocument& document, scenario::InputCache& cache, const QString& job, QWidget* parent) : Panel(parent), document_(document), cache_(cache), job_(job) {
@@ -158,7 +160,7 @@ void ComparePanel::refresh() {
   const auto list = all();
   std::vector<NamedResult> results;
   std::vector<std::pair<QString, std::shared_ptr<const TimelineData>>> lanes;
-  Chart curves{.kind = ChartKind::lines, .title = tr("Allocated memory of the fullest recorded rank"), .xTitle = tr("time in the step"), .yTitle = tr("bytes on one GPU"), .empty = tr("Nothing simulated yet."), .series = {}, .categories = {}, .xText = timeText, .yText = bytesText};
+  Chart curves{.kind = ChartKind::lines, .title = tr("Memory in use (allocated, and the CUDA runtime) of the fullest recorded rank"), .xTitle = tr("time in the step"), .yTitle = tr("in use on one GPU"), .empty = tr("Nothing simulated yet."), .series = {}, .categories = {}, .xText = timeText, .yText = bytesText};
   curves.unitY = 1073741824.0;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const scenario::Run& run = *list[i].simulated->run;

@@ -7,6 +7,7 @@
 #include <QFormLayout>
 #include <QGridLayout>
 #include <QKeyEvent>
+#include <QMouseEvent>
 #include <QAbstractItemView>
 #include <QAction>
 #include <QLineEdit>
@@ -94,6 +95,12 @@ EditorView::EditorView(ScenarioDocument& document, QWidget* parent) : QWidget(pa
       widget->setAccessibleDescription(field.tip);
       widget->setObjectName(field.path);
       widget->installEventFilter(this);
+      if (field.kind == FieldKind::integer) {
+        label->setObjectName(QStringLiteral("label of ") + field.path);
+        label->setCursor(Qt::SizeHorCursor);
+        label->setToolTip(tr("Drag to the right to double it, to the left to halve it"));
+        label->installEventFilter(this);
+      }
       auto* error = new QLabel(body);
       error->setWordWrap(true);
       error->hide();
@@ -241,7 +248,31 @@ void EditorView::step(const Row& row, int by) {
   edited(row.field, QString::number(by > 0 ? value * 2 : std::max<qlonglong>(1, value / 2)));
 }
 
+bool EditorView::dragLabel(QLabel* label, QMouseEvent* event) {
+  constexpr double kStep = 30.0;  // pixels
+  const auto found = by_path_.constFind(label->objectName().mid(9));
+  if (found == by_path_.constEnd()) return false;
+  switch (event->type()) {
+    case QEvent::MouseButtonPress:
+      if (event->button() != Qt::LeftButton) return false;
+      drag_from_ = event->position().x();
+      return true;
+    case QEvent::MouseMove:
+      while (drag_from_ && std::abs(event->position().x() - *drag_from_) >= kStep) {
+        const int by = event->position().x() > *drag_from_ ? 1 : -1;
+        *drag_from_ += by * kStep;
+        step(rows_[*found], by);
+      }
+      return drag_from_.has_value();
+    case QEvent::MouseButtonRelease: return std::exchange(drag_from_, std::nullopt).has_value();
+    default: return false;
+  }
+}
+
 bool EditorView::eventFilter(QObject* watched, QEvent* event) {
+  if (auto* label = qobject_cast<QLabel*>(watched); label != nullptr && (event->type() == QEvent::MouseButtonPress || event->type() == QEvent::MouseMove || event->type() == QEvent::MouseButtonRelease)) {
+    if (dragLabel(label, static_cast<QMouseEvent*>(event))) return true;
+  }
   if (event->type() == QEvent::KeyPress) {
     auto* key = static_cast<QKeyEvent*>(event);
     if (watched == text_ && key->key() == Qt::Key_Return && (key->modifiers() & Qt::ControlModifier)) {
@@ -310,15 +341,17 @@ void EditorView::mark(const QString& path, const QString& why) {
   row.widget->setAccessibleDescription(why);
 }
 
-void EditorView::showViolations(const std::vector<plan::Violation>& violations) {
-  for (const plan::Violation& v : violations) mark(fieldOfRule(QString::fromStdString(v.rule)), QString::fromStdString(v.message));
+void EditorView::showViolations(std::vector<plan::Violation> violations) {
+  if (violations == violations_) return;
+  violations_ = std::move(violations);
+  refresh();
 }
 
 void EditorView::refresh() {
   refreshing_ = true;
-  const auto checked = document_.check();
-  // While one value is wrong, the others keep the defaults that they had.
-  if (const auto* sound = std::get_if<scenario::Scenario>(&checked)) effective_ = scenario::effective_text(*sound);
+  const Checked checked = document_.checkAll();
+  // While nothing of it is a scenario, fields keep the defaults that they had.
+  if (checked.rest) effective_ = scenario::effective_text(*checked.rest);
   const nlohmann::json defaults = nlohmann::json::parse(effective_, nullptr, false);
   banner_->hide();
   const bool captured = document_.has(QStringLiteral("model.graph"));
@@ -350,12 +383,13 @@ void EditorView::refresh() {
       if (!typing) edit->setCursorPosition(0);  // a long path shows its beginning
     }
   }
-  if (const auto* problem = std::get_if<InputProblem>(&checked)) {
-    QString why = tr("found %1").arg(problem->found.empty() ? tr("nothing") : QString::fromStdString(problem->found));
-    if (!problem->expected.empty()) why += tr("; expected %1").arg(QString::fromStdString(problem->expected));
-    if (!problem->hint.empty()) why += QStringLiteral(". ") + QString::fromStdString(problem->hint);
-    mark(QString::fromStdString(problem->where), why);
+  for (const InputProblem& problem : checked.problems) {
+    QString why = tr("found %1").arg(problem.found.empty() ? tr("nothing") : QString::fromStdString(problem.found));
+    if (!problem.expected.empty()) why += tr("; expected %1").arg(QString::fromStdString(problem.expected));
+    if (!problem.hint.empty()) why += QStringLiteral(". ") + QString::fromStdString(problem.hint);
+    mark(QString::fromStdString(problem.where), why);
   }
+  for (const plan::Violation& v : violations_) mark(fieldOfRule(QString::fromStdString(v.rule)), QString::fromStdString(v.message));
   if (!text_->hasFocus() || !text_->document()->isModified()) {
     text_->setPlainText(QString::fromStdString(document_.text()));
     text_->document()->setModified(false);

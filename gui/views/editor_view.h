@@ -25,8 +25,8 @@ class EditorView : public QWidget {
   /// What is said under a field; empty: it is sound.
   [[nodiscard]] QString fieldError(const QString& path) const;
   [[nodiscard]] QString banner() const { return banner_->isHidden() ? QString() : banner_->text(); }
-  /// Rules of plan legality that the last simulation found broken.
-  void showViolations(const std::vector<plan::Violation>& violations);
+  /// Rules of plan legality that are broken; they stay marked, beside wrong values, until the next call.
+  void showViolations(std::vector<plan::Violation> violations);
   void refresh();
   [[nodiscard]] QPlainTextEdit* textEditor() const { return text_; }
 
@@ -45,6 +45,8 @@ class EditorView : public QWidget {
   void edited(const Field& field, const QString& text);
   void browse(const Field& field);
   void step(const Row& row, int by);
+  /// Dragging a number's label doubles it each so many pixels to the right and halves it to the left.
+  bool dragLabel(QLabel* label, QMouseEvent* event);
   void applyText();
   void fitColumns();
   static void offerChoices(QLineEdit& edit);
@@ -58,8 +60,10 @@ class EditorView : public QWidget {
   QLabel* banner_;
   QPlainTextEdit* text_;
   QLabel* text_error_;
+  std::vector<plan::Violation> violations_;
   std::string effective_;   // the last sound scenario with every default
   bool refreshing_ = false;
+  std::optional<double> drag_from_;  // x of a label's drag, at its last step
 };
 
 }  // namespace sgsim::gui

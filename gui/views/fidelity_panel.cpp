@@ -159,7 +159,7 @@ void FidelityPanel::draw() {
   }
   scatter_->setChart(std::move(chart));
   summary_->setTable(std::move(sums));
-  rows_->setTable(std::move(table));
+  rows_->setTable(withoutEmptyColumns(table, 7));
   explainRow(-1);
 }
 

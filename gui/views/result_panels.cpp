@@ -11,6 +11,7 @@
 #include "gui/models/result_views.h"
 #include "gui/views/announce.h"
 #include "gui/views/page_layout.h"
+#include "gui/views/timeline_legend.h"
 #include "sim/core/error.h"
 #include "sim/import/format.h"
 #include "sim/scenario/labels.h"
@@ -84,7 +85,7 @@ void OverviewPanel::present(const std::shared_ptr<const Simulated>& s) {
     return;
   }
   const scenario::Result& r = s->run->result;
-  headline_->setText(tr("%1 a step \u00B1 %2 \u2014 MFU %3 \u2014 %4").arg(timeText(r.step_time.value()), percentText(r.interval.relative), percentText(r.mfu), r.fits ? tr("fits, %1 free").arg(bytesText((r.capacity - r.reserved_memory).value())) : tr("DOES NOT FIT: %1 too much").arg(bytesText((r.reserved_memory - r.capacity).value()))));
+  headline_->setText(tr("%1 a step (%2) \u2014 MFU %3 \u2014 %4").arg(timeText(r.step_time.value()), intervalText(r), percentText(r.mfu), r.fits ? tr("fits, %1 free").arg(bytesText((r.capacity - r.reserved_memory).value())) : tr("DOES NOT FIT: %1 too much").arg(bytesText((r.reserved_memory - r.capacity).value()))));
   QString sub = tr("%1 on %2 x %3; %4").arg(qstr(s->inputs.model)).arg(r.gpus).arg(qstr(s->scenario.cluster.node.gpu.name), qstr(scenario::plan_text(s->scenario.plan)));
   sub = sub.toHtmlEscaped();
   if (!s->remedies.empty()) sub += QStringLiteral("<pre>%1</pre>").arg(qstr(scenario::text_report(s->remedies)).trimmed().toHtmlEscaped());
@@ -117,10 +118,8 @@ TimelinePanel::TimelinePanel(QWidget* parent)
   layers_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   layers_->setMinimumContentsLength(22);
   layers_->addItem(tr("Jump to layer"));
-  auto* legend = new QLabel(this);
-  legend->setObjectName(QStringLiteral("legend"));
+  auto* legend = new TimelineLegend(this);
   QLayout* bar = controlBar({search_, found_, layers_, path_box_, measured_button_});
-  legend->setWordWrap(true);
   view_->setToolTip(tr("Wheel zooms, Shift+wheel pans, Ctrl+wheel scrolls, Shift+drag zooms into a stretch (F1: keys)"));
   auto* second = new QHBoxLayout;
   second->setContentsMargins(8, 0, 8, 4);
@@ -195,12 +194,6 @@ void TimelinePanel::present(const std::shared_ptr<const Simulated>& s) {
   path_box_->setToolTip(s && s->run && s->path.empty() ? tr("The critical path needs every task: %1 are too many to record.").arg(s->run->result.tasks) : QString());
   searchFor(search_->text());
   showPath(path_box_->isChecked());
-  const Theme theme = themeOf(QApplication::palette());  // the panel's own may not have followed yet
-  QStringList entries;
-  for (const Category c : {Category::forward, Category::backward, Category::optimizer, Category::nvlink, Category::network, Category::wait, Category::exposed, Category::bubble, Category::starved}) {
-    entries << QStringLiteral("<span style='color:%1'>\u25A0</span> %2").arg(theme.category(c).name(), qstr(std::string(label(c))));
-  }
-  findChild<QLabel*>(QStringLiteral("legend"))->setText(entries.join(QStringLiteral("&nbsp; ")));
 }
 
 void TimelinePanel::selectionChanged() {

@@ -1,6 +1,8 @@
 #include <QRegularExpressionValidator>
+#include <array>
 
 #include "gui/models/cells.h"
+#include "gui/models/plan_front.h"
 #include "gui/views/page_layout.h"
 #include "gui/views/work_panels.h"
 #include "planner/search/objective.h"
@@ -24,6 +26,31 @@ QDoubleSpinBox* optionalNumber(const QString& name, const QString& none, const Q
   box->setMinimumWidth(box->fontMetrics().horizontalAdvance(QStringLiteral("000000") + suffix) + 40);
   box->setMaximumWidth(box->minimumWidth());
   return box;
+}
+
+/// A plan's words in three columns: how ranks are laid out, micro-batches, what is computed again or moved away.
+std::array<QString, 3> columnsOf(const QString& plan) {
+  std::array<QString, 3> columns;
+  int depth = 0;
+  QString part;
+  const auto add = [&](QString words) {
+    words = words.trimmed();
+    const std::size_t at = words.startsWith(QLatin1String("micro-batch")) ? 1 : words.startsWith(QLatin1String("recompute")) || words.startsWith(QLatin1String("offload")) ? 2 : 0;
+    words.replace(QLatin1String("micro-batch "), QString());
+    words.replace(QLatin1String("recompute "), QString());
+    words.replace(QLatin1String("(stages of "), QLatin1String("("));
+    columns[at] += (columns[at].isEmpty() ? QString() : QStringLiteral(", ")) + words;
+  };
+  for (const QChar c : plan) {
+    depth += c == QLatin1Char('(') ? 1 : c == QLatin1Char(')') ? -1 : 0;
+    if (c == QLatin1Char(',') && depth == 0) {
+      add(std::exchange(part, {}));
+    } else {
+      part += c;
+    }
+  }
+  add(part);
+  return columns;
 }
 
 }  // namespace
@@ -53,10 +80,10 @@ SearchPanel::SearchPanel(ScenarioDocument& document, scenario::InputCache& cache
   failures_->setLayout(failures);
   auto* failures_row = new QHBoxLayout;
   failures_row->addWidget(failures_);
-  QSplitter* below = splitter(Qt::Horizontal, {{plans_, 3}, {fell_out_, 2}});
+  QSplitter* above = splitter(Qt::Horizontal, {{scatter_, 3}, {fell_out_, 2}});
   QLayout* choices = controlBar({caption(tr("Minimise"), objective_), objective_, caption(tr("Price"), price_), price_, caption(tr("Nodes"), nodes_), nodes_, caption(tr("Time limit"), budget_), budget_});
   QLayout* second = controlBar({bar_, open_, caption(tr("Show time against"), axis_), axis_});
-  fillPage(this, bars({choices, failures_row, second}), splitter(Qt::Vertical, {{scatter_, 1}, {below, 1}}));
+  fillPage(this, bars({choices, failures_row, second}), splitter(Qt::Vertical, {{above, 1}, {plans_, 1}}));
   connect(bar_->startButton(), &QPushButton::clicked, this, &SearchPanel::run);
   connect(objective_, &QComboBox::currentIndexChanged, this, &SearchPanel::choose);
   connect(axis_, &QComboBox::currentIndexChanged, this, &SearchPanel::draw);
@@ -129,23 +156,62 @@ void SearchPanel::draw() {
   Chart chart{.kind = ChartKind::scatter, .title = nothing || no_price ? QString() : tr("Plans that fit%1").arg(partial), .xTitle = by_cost ? tr("cost of a sample, in the currency of the price") : tr("memory headroom on the fullest GPU"), .yTitle = tr("step time"),
               .empty = no_price ? tr("State a price of one GPU and hour to see what a sample costs.") : tr("Search plans tries every legal plan of this model, cluster and global batch; the best are simulated."),
               .series = {}, .categories = {}, .xText = by_cost ? numberText : bytesText, .yText = timeText};
-  if (!chart.title.isEmpty()) chart.hint = tr("click selects, double click opens");
+  if (!chart.title.isEmpty()) chart.hint = tr("click selects, double click opens, dragging zooms");
   if (!by_cost) chart.unitX = 1073741824.0;
+  // Of what is drawn: among all plans, those kept are every one that a front of step time and headroom or step time and cost can
+  // hold (the search keeps the front of step time, memory and GPUs). A lower bound beats nobody.
+  std::vector<QPointF> places;
+  std::vector<std::size_t> place_of;
+  for (std::size_t i = 0; i < found_.plans.size(); ++i) {
+    const FoundPlan& p = found_.plans[i];
+    const std::optional<double> cost = costOf(p);
+    if (p.bound || (by_cost && !cost)) continue;
+    places.emplace_back(by_cost ? *cost : -p.headroom, p.step_time);
+    place_of.push_back(i);
+  }
+  std::vector<bool> on_front(found_.plans.size(), false);
+  const std::vector<bool> front = frontOf(places);
+  for (std::size_t i = 0; i < front.size(); ++i) on_front[place_of[i]] = front[i];
   ChartSeries series[3] = {{.name = tr("simulated plans"), .color = 0, .points = {}, .tips = {}, .marker = 0}, {.name = tr("estimated only"), .color = 6, .points = {}, .tips = {}, .marker = 4},
-                           {.name = tr("Pareto front"), .color = 5, .points = {}, .tips = {}, .marker = 3}};  // painted in this order: the front on top
-  Table table = tableOf(nothing ? tr("No plans yet") : tr("Plans%1").arg(partial),
-                        {tr("plan"), tr("GPUs"), tr("step time"), tr("samples/s"), tr("memory"), tr("headroom"), tr("cost of a sample"), tr("useful time"), tr("figures"), tr("front")}, QStringLiteral("lrrrrrrrll"));
-  if (!nothing) table.hint = tr("Return opens one");
-  for (const FoundPlan& p : found_.plans) {
-    ChartSeries& s = series[p.on_front ? 2 : p.simulated ? 0 : 1];
+                           {.name = tr("Pareto front of these axes"), .color = 5, .points = {}, .tips = {}, .marker = 3}};  // painted in this order: the front on top
+  const bool priced = price_->value() > 0.0, failures = std::any_of(found_.plans.begin(), found_.plans.end(), [](const FoundPlan& p) { return p.useful >= 0.0; });
+  // Columns in which nothing would stand are left out.
+  Table table = tableOf(nothing ? tr("No plans yet") : tr("Plans%1").arg(partial), {tr("plan"), tr("micro-batches"), tr("recompute")}, QStringLiteral("lll"));
+  const auto column = [&table](const QString& name, char align) {
+    table.columns << name;
+    table.numeric += QLatin1Char(align);
+  };
+  const auto differ = [this](auto of) { return std::any_of(found_.plans.begin(), found_.plans.end(), [&](const FoundPlan& p) { return of(p) != of(found_.plans.front()); }); };
+  const bool sizes = differ([](const FoundPlan& p) { return p.gpus; }), kinds = differ([](const FoundPlan& p) { return p.simulated; });
+  if (!nothing && !sizes) table.title = tr("Plans on %1 GPUs%2").arg(found_.plans.front().gpus).arg(partial);
+  if (sizes) column(tr("GPUs"), 'r');
+  for (const QString& name : {tr("step time"), tr("samples/s"), tr("memory"), tr("headroom")}) column(name, 'r');
+  if (priced) column(tr("cost of a sample"), 'r');
+  if (failures) column(tr("useful time"), 'r');
+  if (kinds) column(tr("figures"), 'l');
+  column(tr("front"), 'l');
+  if (!nothing) table.hint = tr("Return opens one; front: of step time and %1").arg(by_cost ? tr("cost") : tr("headroom"));
+  for (std::size_t i = 0; i < found_.plans.size(); ++i) {
+    const FoundPlan& p = found_.plans[i];
+    ChartSeries& s = series[on_front[i] ? 2 : p.simulated ? 0 : 1];
     const QString words = qstr(p.plan);
     const std::optional<double> cost = costOf(p);
     if (!by_cost || cost) {
       s.points.emplace_back(by_cost ? *cost : p.headroom, p.step_time);
       s.tips.push_back(tr("%1\n%2 a step, %3 free%4%5").arg(words, timeText(p.step_time), bytesText(p.headroom), cost ? tr(", %1 a sample").arg(numberText(*cost)) : QString(), p.simulated ? QString() : p.bound ? tr(" (a lower bound)") : tr(" (estimated)")));
     }
-    table.rows.push_back({longCell(words), countCell(p.gpus), timeCell(p.step_time), numberCell(p.batch / p.step_time), bytesCell(p.memory), bytesCell(p.headroom), cellOr(cost, numberText),
-                          cellOr(p.useful >= 0.0 ? std::optional(p.useful) : std::nullopt, percentText), {p.simulated ? tr("simulated") : p.bound ? tr("lower bound") : tr("estimated")}, {p.on_front ? tr("yes") : QString()}});
+    std::vector<Cell> row;
+    for (const QString& part : columnsOf(words)) {
+      row.emplace_back(part);
+      row.back().tip = words;
+    }
+    if (sizes) row.push_back(countCell(p.gpus));
+    for (const Cell& cell : {timeCell(p.step_time), numberCell(p.batch / p.step_time), bytesCell(p.memory), bytesCell(p.headroom)}) row.push_back(cell);
+    if (priced) row.push_back(cellOr(cost, numberText));
+    if (failures) row.push_back(cellOr(p.useful >= 0.0 ? std::optional(p.useful) : std::nullopt, percentText));
+    if (kinds) row.emplace_back(p.simulated ? tr("simulated") : p.bound ? tr("lower bound") : tr("estimated"));
+    row.emplace_back(on_front[i] ? tr("yes") : QString());
+    table.rows.push_back(std::move(row));
   }
   for (ChartSeries& s : series) {
     if (!s.points.empty()) chart.series.push_back(std::move(s));

@@ -178,6 +178,8 @@ void SweepPanel::draw() {
       chart.categories << words.join(QStringLiteral(", "));
     }
   }
+  const auto misfit = [](const Point& p) { return p.figures[0].has_value() && !p.reason.empty(); };
+  if (std::any_of(points_.begin(), points_.end(), misfit)) chart.hollowName = tr("does not fit in memory");
   std::map<QString, std::size_t> lines;
   const std::size_t along = axes_.empty() ? 1 : axes_.back().values.size();
   for (std::size_t i = 0; i < points_.size(); ++i) {
@@ -189,6 +191,7 @@ void SweepPanel::draw() {
     if (added) chart.series.push_back({.name = name, .color = static_cast<int>(at->second), .points = {}, .tips = {}, .marker = static_cast<int>(at->second)});
     if (p.figures[f]) {
       chart.series[at->second].points.emplace_back(static_cast<double>(i % along), *p.figures[f]);
+      chart.series[at->second].hollow.push_back(misfit(p));
       chart.series[at->second].tips.push_back(QStringLiteral("%1\n%2: %3%4").arg(name, qstr(p.values.back()), kFigures[f].text(*p.figures[f]), p.reason.empty() ? QString() : QLatin1Char('\n') + qstr(p.reason)));
     }
     std::vector<Cell> row;
@@ -198,7 +201,7 @@ void SweepPanel::draw() {
     table.rows.push_back(std::move(row));
   }
   chart_->setChart(std::move(chart));
-  table_->setTable(std::move(table));
+  table_->setTable(withoutEmptyColumns(table, static_cast<int>(table.columns.size()) - 1));
 }
 
 }  // namespace sgsim::gui

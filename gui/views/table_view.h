@@ -31,12 +31,19 @@ class TableView : public QWidget {
   void rowSelected(int row);
   void rowOpened(int row);
 
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
  private:
+  void arrange();
+  int arrangeFor(int room);
   TableModel* model_;
   QSortFilterProxyModel* proxy_;
   QTableView* view_;
   QLabel* title_;
   QLineEdit* filter_ = nullptr;
+  std::vector<int> widths_;   // that the columns ask for
+  int most_rows_ = 0;         // as tall as its rows, up to so many; 0: as tall as its place
 };
 
 }  // namespace sgsim::gui

@@ -13,6 +13,8 @@ namespace {
 constexpr double kLabelWidth = 46.0;
 /// A label's image is cut at this width.
 constexpr int kLongestLabel = 420;
+/// Stands for a name: what a cut label ends in.
+constexpr std::uint32_t kDots = 0xffffffffu;
 /// A lone short task must stay visible: whatever is there covers at least this much of its pixel.
 constexpr double kLeastShare = 0.25;
 /// Less of a pixel than this is rounding, not a task.
@@ -51,7 +53,7 @@ void TimelinePainter::prepare(const TimelineData& data, const Theme& theme, cons
   ratio_ = ratio;
 }
 
-void TimelinePainter::paintRow(QImage& image, const Row& row, const PaintedRow& painted, const RowPlace& place, const TimelineGeometry& g, double ratio) {
+void TimelinePainter::paintRow(QImage& image, const Row& row, const PaintedRow& painted, const RowPlace& place, const TimelineGeometry& g, const Theme& theme, double ratio) {
   const int columns = image.width();
   const int top = std::max(0, static_cast<int>(std::lround((place.y - g.scroll) * ratio)));
   const int bottom = std::min(image.height(), static_cast<int>(std::lround((place.y - g.scroll + place.height) * ratio)));
@@ -79,14 +81,38 @@ void TimelinePainter::paintRow(QImage& image, const Row& row, const PaintedRow& 
     }
   }
   for (int y = top; y < bottom; ++y) std::memcpy(image.scanLine(y), line_.data(), line_.size() * sizeof(QRgb));
+  if (row.summary && last > first && last - first <= static_cast<std::size_t>(columns) / 4) paintHatches(image, row, g, theme, top, bottom, ratio);
 }
 
-const QImage& TimelinePainter::label(const TimelineData& data, std::uint32_t name, const QColor& color, const QFont& font, double ratio) {
-  const quint64 key = (static_cast<quint64>(name) << 1) | (color == Qt::white ? 1u : 0u);
+/// Strokes over what is wide enough to show them; narrower stretches are the mean colour of what they hold.
+void TimelinePainter::paintHatches(QImage& image, const Row& row, const TimelineGeometry& g, const Theme& theme, int top, int bottom, double ratio) const {
+  constexpr double kLeast = 3.0;  // device pixels
+  const double per_pixel = g.span() / image.width();
+  for (std::size_t i = first_ending_after(row.slices, g.from); i < row.slices.size() && row.slices[i].start < g.to; ++i) {
+    const Slice& s = row.slices[i];
+    const Hatch hatch = hatchOf(s.category);
+    if (hatch == Hatch::none || s.end - s.start < kLeast * per_pixel) continue;
+    const int left = std::max(0, static_cast<int>(std::ceil((s.start - g.from) / per_pixel))), right = std::min(image.width(), static_cast<int>(std::floor((s.end - g.from) / per_pixel)));
+    const QRgb ink = theme.hatchInk(s.category).rgb();
+    for (int y = top; y < bottom; ++y) {
+      auto* line = reinterpret_cast<QRgb*>(image.scanLine(y));
+      for (int x = left; x < right; ++x) {
+        if (inked(hatch, static_cast<int>(x / ratio), static_cast<int>(y / ratio))) line[x] = ink;
+      }
+    }
+  }
+}
+
+const QImage& TimelinePainter::label(const TimelineData& data, std::uint32_t name, bool brief, const QColor& color, const QFont& font, double ratio) {
+  const quint64 key = (static_cast<quint64>(name) << 2) | (brief ? 2u : 0u) | (color == Qt::white ? 1u : 0u);
   const auto found = labels_.constFind(key);
   if (found != labels_.constEnd()) return *found;
   const QFontMetricsF metrics(font);
-  const QString text = QString::fromStdString(data.names[name]);
+  QString text = name == kDots ? QStringLiteral("\u2026") : QString::fromStdString(data.names[name]);
+  for (const char* phase : {"forward ", "backward "}) {
+    if (brief && text.startsWith(QLatin1String(phase))) text.remove(0, static_cast<qsizetype>(std::strlen(phase)));
+  }
+  text = metrics.elidedText(text, Qt::ElideRight, kLongestLabel - 4);
   const int width = std::min(kLongestLabel, static_cast<int>(metrics.horizontalAdvance(text)) + 4);
   QImage image(QSize(static_cast<int>(width * ratio), static_cast<int>((metrics.height() + 1.0) * ratio)), QImage::Format_ARGB32_Premultiplied);
   image.setDevicePixelRatio(ratio);
@@ -104,10 +130,11 @@ void TimelinePainter::paintLabels(QImage& image, const TimelineData& data, const
   for (std::size_t k = 0; k < kCategories; ++k) ink[k] = readableOn(theme.category(static_cast<Category>(k)));
   QPainter painter(&image);
   const double least = g.span() / g.width * kLabelWidth;
+  const QFontMetricsF metrics(font);
   for (const RowPlace& place : places) {
     if (!place.row || place.y + place.height < g.scroll || place.y > g.scroll + g.height) continue;
     const Row& row = data.lanes[place.lane].rows[*place.row];
-    if (row.summary || place.height < 12.0) continue;
+    if (place.height < (row.summary ? metrics.height() - 2.0 : 12.0)) continue;
     const std::size_t first = first_ending_after(row.slices, g.from), last = first_starting_at(row.slices, g.to);
     const std::vector<double>& longest = painted_[place.lane][*place.row].longest;
     for (std::size_t i = first; i < last; ++i) {
@@ -118,14 +145,20 @@ void TimelinePainter::paintLabels(QImage& image, const TimelineData& data, const
       const Slice* at = &row.slices[i];
       const double from = std::max(at->start, g.from), to = std::min(at->end, g.to);
       if (to - from < least) continue;
-      const QImage& text = label(data, at->name, ink[static_cast<std::size_t>(at->category)], font, ratio);
+      const QColor& pen = ink[static_cast<std::size_t>(at->category)];
       const double room = g.x(to) - g.x(from) - 6.0;
-      const double width = std::min(room, text.width() / ratio);
+      QImage text = label(data, at->name, false, pen, font, ratio);  // shared, not copied
+      if (text.width() / ratio > room) text = label(data, at->name, true, pen, font, ratio);
+      QImage dots;
+      if (text.width() / ratio > room) dots = label(data, kDots, false, pen, font, ratio);
+      const double width = dots.isNull() ? text.width() / ratio : room - dots.width() / ratio;
       const double height = text.height() / ratio;
       // Whole device pixels: copying without resampling is quick and sharp.
       const double x = std::round((g.x(from) + 4.0) * ratio) / ratio;
       const double y = std::round((place.y - g.scroll + (place.height - height) / 2.0) * ratio) / ratio;
+      if (hatchOf(at->category) != Hatch::none) painter.fillRect(QRectF(x - 2.0, place.y - g.scroll, width + 4.0, place.height), theme.category(at->category));
       painter.drawImage(QPointF(x, y), text, QRectF(0, 0, std::floor(width * ratio), text.height()));
+      if (!dots.isNull()) painter.drawImage(QPointF(x + std::floor(width * ratio) / ratio, y), dots);
     }
   }
 }
@@ -143,7 +176,7 @@ void TimelinePainter::paint(QImage& image, const TimelineData& data, const std::
   prepare(data, theme, font, ratio);
   for (const RowPlace& place : places) {
     if (!place.row || place.y + place.height < g.scroll || place.y > g.scroll + g.height) continue;
-    paintRow(image, data.lanes[place.lane].rows[*place.row], painted_[place.lane][*place.row], place, g, ratio);
+    paintRow(image, data.lanes[place.lane].rows[*place.row], painted_[place.lane][*place.row], place, g, theme, ratio);
   }
   paintLabels(image, data, places, g, theme, font, ratio);
 }

@@ -23,10 +23,12 @@ class TimelinePainter {
 
  private:
   void prepare(const TimelineData& data, const Theme& theme, const QFont& font, double ratio);
-  void paintRow(QImage& image, const Row& row, const PaintedRow& painted, const RowPlace& place, const TimelineGeometry& geometry, double ratio);
+  void paintRow(QImage& image, const Row& row, const PaintedRow& painted, const RowPlace& place, const TimelineGeometry& geometry, const Theme& theme, double ratio);
+  void paintHatches(QImage& image, const Row& row, const TimelineGeometry& geometry, const Theme& theme, int top, int bottom, double ratio) const;
   void paintLabels(QImage& image, const TimelineData& data, const std::vector<RowPlace>& places, const TimelineGeometry& geometry, const Theme& theme,
                    const QFont& font, double ratio);
-  const QImage& label(const TimelineData& data, std::uint32_t name, const QColor& color, const QFont& font, double ratio);
+  /// A task's name, or (brief) what of it its colour does not say already.
+  const QImage& label(const TimelineData& data, std::uint32_t name, bool brief, const QColor& color, const QFont& font, double ratio);
 
   std::vector<Paint> mixed_;
   std::vector<QRgb> line_;

@@ -268,6 +268,8 @@ void TimelineView::drawHeadings(QPainter& painter, const QRectF& area) {
     const Lane& lane = data_->lanes[p.lane];
     const QRectF place(area.left() + 6, y, area.width() - 12, p.height);
     if (!p.row) {
+      // A band from edge to edge, so that no edge crosses its words.
+      painter.fillRect(QRectF(area.left(), y, area.width() + geometry_.width, p.height), theme.surface);
       painter.setFont(bold);
       painter.setPen(theme.text);
       const QString arrow = collapsed_[p.lane] ? QStringLiteral("\u25B8 ") : QStringLiteral("\u25BE ");
@@ -276,18 +278,18 @@ void TimelineView::drawHeadings(QPainter& painter, const QRectF& area) {
       const double used = QFontMetricsF(bold).horizontalAdvance(title) + 8.0;
       painter.setFont(font());
       painter.setPen(theme.muted);
-      painter.drawText(QRectF(place.left() + used, y, geometry_.width, p.height), Qt::AlignLeft | Qt::AlignVCenter, QString::fromStdString(lane.subtitle));
+      painter.drawText(QRectF(place.left() + used, y, area.width() + geometry_.width - used - 12, p.height), Qt::AlignLeft | Qt::AlignVCenter, fontMetrics().elidedText(QString::fromStdString(lane.subtitle), Qt::ElideRight, static_cast<int>(area.width() + geometry_.width - used) - 12));
       continue;
     }
     painter.setPen(theme.muted);
     const Row& row = lane.rows[*p.row];
-    if (row.summary) continue;
-    painter.drawText(place.adjusted(12, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, fontMetrics().elidedText(QString::fromStdString(row.name), Qt::ElideRight, static_cast<int>(place.width()) - 12));
+    const QString name = row.summary ? tr("all streams") : QString::fromStdString(row.name);
+    painter.drawText(place.adjusted(12, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, fontMetrics().elidedText(name, Qt::ElideRight, static_cast<int>(place.width()) - 12));
+    painter.setPen(theme.grid);
+    painter.drawLine(QPointF(area.right(), y), QPointF(area.right(), y + p.height));
   }
   painter.restore();
   painter.fillRect(QRectF(0, 0, area.width(), area.top()), theme.surface);
-  painter.setPen(theme.grid);
-  painter.drawLine(area.topRight(), area.bottomRight());
 }
 
 void TimelineView::outline(QPainter& painter, SliceRef slice, const QPen& pen) const {

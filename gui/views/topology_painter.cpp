@@ -128,7 +128,7 @@ void TopologyView::paintLegend(QPainter& painter, const Theme& theme, int width)
     if (legendLines(width) > 1) x = 14, top += line + 4;
   }
   ramp(usage_ == Usage::compute ? tr("links: bytes over capacity in the step") : tr("GPUs and links: bytes over capacity in the step"), link_scale_);
-  const QString about = tr("struck through: slow or failed");
+  const QString about = zoom_ > 1.0 ? tr("struck through: slow or failed; a part is shown, Home shows all") : tr("struck through: slow or failed");
   if (x + fontMetrics().horizontalAdvance(about) < width - 8) text(about, theme.muted);
 }
 
@@ -143,7 +143,10 @@ void TopologyView::paintInto(QPainter& painter, const QSize& size) {
   }
   const double line = fontMetrics().height();
   paintLegend(painter, theme, size.width());
-  painter.setRenderHint(QPainter::Antialiasing, nodes_.size() < 300);
+  const QRectF seen(0.0, top_, size.width(), size.height() - top_);
+  painter.save();
+  painter.setClipRect(seen);
+  painter.setRenderHint(QPainter::Antialiasing, nodes_.size() < 300 || zoom_ > 1.0);
   if (!spine_.isNull()) {
     painter.setBrush(theme.surface);
     painter.setPen(theme.muted);
@@ -169,12 +172,15 @@ void TopologyView::paintInto(QPainter& painter, const QSize& size) {
     if (used) text += tr(", up-links %1").arg(percentText(share));
     painter.drawText(bar.adjusted(4, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter, fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(bar.width()) - 8));
   }
-  for (int n = 0; n < static_cast<int>(nodes_.size()); ++n) paintNode(painter, n, theme);
+  for (int n = 0; n < static_cast<int>(nodes_.size()); ++n) {
+    if (nodes_[static_cast<std::size_t>(n)].intersects(seen)) paintNode(painter, n, theme);
+  }
   if (selected_) {
     painter.setBrush(Qt::NoBrush);
     painter.setPen(QPen(theme.text, 3));
     painter.drawRect(rectOf(*selected_).adjusted(-2, -2, 2, 2));
   }
+  painter.restore();
 }
 
 }  // namespace sgsim::gui

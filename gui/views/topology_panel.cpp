@@ -8,6 +8,18 @@
 #include "sim/scenario/names.h"
 
 namespace sgsim::gui {
+namespace {
+
+/// A fault as a person calls it; the scenario has its word.
+QString faultWords(const QString& kind) {
+  if (kind == QLatin1String("slow_gpu")) return QObject::tr("slow GPU");
+  if (kind == QLatin1String("slow_nvlink")) return QObject::tr("slow NVLink of a GPU");
+  if (kind == QLatin1String("slow_nic")) return QObject::tr("slow network port");
+  if (kind == QLatin1String("failed_nic")) return QObject::tr("failed network port");
+  return kind;
+}
+
+}  // namespace
 
 TopologyPanel::TopologyPanel(ScenarioDocument& document, QWidget* parent)
     : Panel(parent), document_(document), view_(new TopologyView(this)), usage_(new QComboBox(this)), kind_(new QComboBox(this)), factor_(new QDoubleSpinBox(this)), mark_(new QPushButton(tr("&Mark slow"), this)),
@@ -15,7 +27,10 @@ TopologyPanel::TopologyPanel(ScenarioDocument& document, QWidget* parent)
   usage_->addItems({tr("computation"), tr("bytes inside the node"), tr("bytes between nodes")});
   usage_->setAccessibleName(tr("Colour GPUs by"));
   kind_->setAccessibleName(tr("What is slow"));
-  for (const auto& [name, value] : scenario::words::kFault) kind_->addItem(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())));
+  for (const auto& [name, value] : scenario::words::kFault) {
+    const QString word = QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+    kind_->addItem(faultWords(word), word);
+  }
   factor_->setRange(0.01, 1.0);
   factor_->setSingleStep(0.05);
   factor_->setDecimals(2);
@@ -34,6 +49,11 @@ TopologyPanel::TopologyPanel(ScenarioDocument& document, QWidget* parent)
   side_layout->addWidget(faults_, 1);
   fillPage(this, bar, splitter(Qt::Horizontal, {{view_, 3}, {side, 1}}));
   connect(usage_, &QComboBox::currentIndexChanged, this, [this](int i) { view_->setUsage(static_cast<Usage>(i)); });
+  connect(kind_, &QComboBox::currentIndexChanged, this, [this] {
+    const bool failed = kind_->currentData().toString() == QLatin1String("failed_nic");
+    factor_->setEnabled(!failed);
+    mark_->setText(failed ? tr("&Mark failed") : tr("&Mark slow"));
+  });
   connect(mark_, &QPushButton::clicked, this, &TopologyPanel::mark);
   connect(clear_, &QPushButton::clicked, this, &TopologyPanel::clear);
   connect(view_, &TopologyView::selectionChanged, this, &TopologyPanel::selectionChanged);
@@ -60,7 +80,7 @@ void TopologyPanel::refresh() {
   Table t = tableOf(tr("Faults"), {tr("kind"), tr("node"), tr("index"), tr("speed")}, QStringLiteral("lrrr"));
   for (int i = 0; i < document_.listSize(QStringLiteral("cluster.faults")); ++i) {
     const auto at = [&](const char* key) { return document_.value(QStringLiteral("cluster.faults[%1].%2").arg(i).arg(QLatin1String(key))).value_or(QStringLiteral("1")); };
-    t.rows.push_back({at("kind"), Cell(at("node"), at("node").toDouble()), Cell(at("index"), at("index").toDouble()), Cell(at("factor"), at("factor").toDouble())});
+    t.rows.push_back({faultWords(at("kind")), Cell(at("node"), at("node").toDouble()), Cell(at("index"), at("index").toDouble()), Cell(at("factor"), at("factor").toDouble())});
   }
   if (t.rows.empty()) t.title = tr("No faults: everything runs as specified");
   faults_->setTable(std::move(t));
@@ -74,17 +94,17 @@ void TopologyPanel::selectionChanged() {
   about_->setText(place ? view_->textOf(*place) : tr("Click a GPU, a network port or a leaf switch to see its numbers; GPUs, their NVLink and ports can be marked slow.%1")
                                                      .arg(view_->data().busiest().isEmpty() ? QString() : tr("\n\nBusiest link: %1 of what it could carry").arg(view_->data().busiest())));
   if (!place || place->leaf) return;
-  const QString now = kind_->currentText();
+  const QString now = kind_->currentData().toString();
   const bool nic_kind = now.endsWith(QLatin1String("nic"));
-  if (place->nic != nic_kind) kind_->setCurrentText(place->nic ? QStringLiteral("slow_nic") : QStringLiteral("slow_gpu"));
+  if (place->nic != nic_kind) kind_->setCurrentIndex(kind_->findData(place->nic ? QStringLiteral("slow_nic") : QStringLiteral("slow_gpu")));
 }
 
 void TopologyPanel::mark() {
   const auto place = view_->selected();
   if (!place || place->leaf) return;
-  nlohmann::ordered_json fault = {{"kind", kind_->currentText().toStdString()}, {"node", place->node}, {"index", place->index}};
-  if (kind_->currentText() != QLatin1String("failed_nic")) fault["factor"] = std::round(factor_->value() * 100.0) / 100.0;
-  document_.setAll({{QStringLiteral("cluster.faults[%1]").arg(document_.listSize(QStringLiteral("cluster.faults"))), fault.dump()}}, tr("mark %1").arg(kind_->currentText()));
+  nlohmann::ordered_json fault = {{"kind", kind_->currentData().toString().toStdString()}, {"node", place->node}, {"index", place->index}};
+  if (kind_->currentData().toString() != QLatin1String("failed_nic")) fault["factor"] = std::round(factor_->value() * 100.0) / 100.0;
+  document_.setAll({{QStringLiteral("cluster.faults[%1]").arg(document_.listSize(QStringLiteral("cluster.faults"))), fault.dump()}}, tr("mark: %1").arg(kind_->currentText()));
 }
 
 void TopologyPanel::clear() {

@@ -5,8 +5,10 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <QToolTip>
+#include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gui/models/cells.h"
 
@@ -43,8 +45,7 @@ void TopologyView::setData(TopologyData data) {
   };
   link_scale_ = scaleOf(data_);
   if (selected_ && !known(*selected_)) selected_.reset();
-  layoutNodes(size());
-  update();
+  moveTo(origin_);
   Q_EMIT selectionChanged();
 }
 
@@ -60,14 +61,54 @@ void TopologyView::select(std::optional<TopologyPlace> place) {
   Q_EMIT selectionChanged();
 }
 
-void TopologyView::layoutNodes(const QSize& size) {
+void TopologyView::zoom(double factor, const QPointF& at) {
+  constexpr double kMost = 64.0;
+  const double wanted = std::clamp(zoom_ * factor, 1.0, kMost), by = wanted / zoom_;
+  // Headings and gaps do not grow with the nodes: what stays under the pointer is a place of the nearest node.
+  std::size_t nearest = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    const QPointF d = nodes_[n].center() - at;
+    if (const double far = QPointF::dotProduct(d, d); far < least) least = far, nearest = n;
+  }
+  const QRectF before = nodes_.empty() ? QRectF(0.0, 0.0, 1.0, 1.0) : nodes_[nearest];
+  const QPointF part((at.x() - before.left()) / before.width(), (at.y() - before.top()) / before.height());
+  zoom_ = wanted;
+  moveTo(origin_ * by);
+  if (nodes_.empty()) return;
+  const QRectF& now = nodes_[nearest];
+  moveTo(origin_ + QPointF(now.left() + part.x() * now.width(), now.top() + part.y() * now.height()) - at);
+}
+
+void TopologyView::showAll() {
+  zoom_ = 1.0;
+  moveTo({});
+}
+
+void TopologyView::moveTo(const QPointF& origin) {
+  const double spare = zoom_ - 1.0;
+  origin_ = QPointF(std::clamp(origin.x(), 0.0, spare * width()), std::clamp(origin.y(), 0.0, spare * std::max(0.0, height() - top_)));
+  layoutNodes(size());
+  update();
+}
+
+void TopologyView::reveal(TopologyPlace place) {
+  if (zoom_ <= 1.0) return;
+  const QRectF r = rectOf(place), seen(0.0, top_, width(), height() - top_);
+  if (!seen.contains(r)) moveTo(origin_ + r.center() - seen.center());
+}
+
+void TopologyView::layoutNodes(const QSize& window) {
+  top_ = legendLines(window.width()) * (fontMetrics().height() + 4) + 10;
+  // All of it in a plane that the zoom makes larger; the legend stays as it is.
+  const QSizeF size(window.width() * zoom_, top_ + (window.height() - top_) * zoom_);
   nodes_.clear();
   groups_.clear();
   const int count = data_.cluster.nodes;
   if (count < 1 || data_.gpus.empty()) return;
   const double line = fontMetrics().height();
   const bool fabric = count > 1 && data_.leaves_per_group > 0;
-  const double legend = legendLines(size.width()) * (line + 4) + 10;
+  const double legend = top_;
   spine_ = fabric && data_.leaf_groups > 1 ? QRectF(12, legend + 4, size.width() - 24, line + 6) : QRectF();
   const double top = legend + (spine_.isNull() ? 6 : line + 22);
   const QRectF area(12, top, size.width() - 24, size.height() - top - 10);
@@ -99,12 +140,15 @@ void TopologyView::layoutNodes(const QSize& size) {
       if (s > side) side = s, cols = c;
     }
     const int lines = (room + cols - 1) / cols;
-    const double w = std::min(inner.width() / cols, count < 5 ? 1400.0 : 520.0), h = std::min(inner.height() / lines, count < 5 ? 900.0 : 400.0);
+    const double w = std::min(inner.width() / cols, (count < 5 ? 1400.0 : 520.0) * zoom_), h = std::min(inner.height() / lines, (count < 5 ? 900.0 : 400.0) * zoom_);
     for (int i = 0; i < members; ++i) {
       const double gap = std::min(4.0, w * 0.04);
       nodes_[static_cast<std::size_t>(first + i)] = QRectF(inner.left() + w * (i % cols) + gap, inner.top() + h * (i / cols) + gap, w - 2 * gap, h - 2 * gap);
     }
   }
+  for (QRectF& r : nodes_) r.translate(-origin_);
+  for (QRectF& r : groups_) r.translate(-origin_);
+  spine_.translate(-origin_);
 }
 
 bool TopologyView::detailed(int node) const { return nodes_[static_cast<std::size_t>(node)].height() > 150 && nodes_[static_cast<std::size_t>(node)].width() > 200; }
@@ -175,6 +219,7 @@ QRectF TopologyView::rectOf(TopologyPlace place) const {
 }
 
 std::optional<TopologyPlace> TopologyView::hit(const QPointF& at) const {
+  if (at.y() < top_) return std::nullopt;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     if (leafBar(g).contains(at)) return TopologyPlace{false, static_cast<int>(g), 0, true};
   }
@@ -263,6 +308,13 @@ QString TopologyView::textAt(const QPointF& at) const {
 void TopologyView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   paintInto(painter, size());
+  if (drag_ == Drag::mark && moved_far_) {
+    QColor fill = palette().color(QPalette::Highlight);
+    painter.setPen(QPen(fill, 1));
+    fill.setAlpha(50);
+    painter.setBrush(fill);
+    painter.drawRect(QRectF(pressed_, last_).normalized());
+  }
   if (hasFocus()) {
     painter.setBrush(Qt::NoBrush);
     painter.setPen(QPen(palette().color(QPalette::Highlight), 2));
@@ -272,7 +324,43 @@ void TopologyView::paintEvent(QPaintEvent*) {
 
 void TopologyView::mousePressEvent(QMouseEvent* event) {
   setFocus(Qt::MouseFocusReason);
-  select(hit(event->position()));
+  if (event->button() != Qt::LeftButton) return;
+  pressed_ = last_ = event->position();
+  moved_far_ = false;
+  drag_ = zoom_ > 1.0 && !(event->modifiers() & Qt::ShiftModifier) ? Drag::move : Drag::mark;
+}
+
+void TopologyView::mouseMoveEvent(QMouseEvent* event) {
+  if (drag_ == Drag::none) return;
+  if ((event->position() - pressed_).manhattanLength() > 5.0) moved_far_ = true;
+  if (!moved_far_) return;
+  if (drag_ == Drag::move) moveTo(origin_ - (event->position() - last_));
+  last_ = event->position();
+  update();
+}
+
+void TopologyView::mouseReleaseEvent(QMouseEvent* event) {
+  if (event->button() != Qt::LeftButton) return;
+  const Drag was = std::exchange(drag_, Drag::none);
+  if (was == Drag::none) return;
+  if (!moved_far_) return select(hit(event->position()));
+  const QRectF mark = QRectF(pressed_, event->position()).normalized();
+  if (was == Drag::mark && std::max(mark.width(), mark.height()) > 8.0) {
+    const double by = std::min(width() / std::max(1.0, mark.width()), (height() - top_) / std::max(1.0, mark.height()));
+    // Its middle comes to the middle.
+    zoom(by, mark.center());
+    moveTo(origin_ + mark.center() - QPointF(width() / 2.0, top_ + (height() - top_) / 2.0));
+  }
+  update();
+}
+
+void TopologyView::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (!hit(event->position())) showAll();
+}
+
+void TopologyView::wheelEvent(QWheelEvent* event) {
+  zoom(std::pow(1.25, event->angleDelta().y() / 120.0), event->position());
+  event->accept();
 }
 
 bool TopologyView::event(QEvent* event) {
@@ -305,11 +393,22 @@ void TopologyView::keyPressEvent(QKeyEvent* event) {
       if (!p.nic && data_.cluster.node.nics > 0) return select(TopologyPlace{true, p.node, 0});
       if (!leafBar(0).isNull()) return select(TopologyPlace{false, std::min(p.node / std::max(1, data_.cluster.fabric.nodes_per_leaf), static_cast<int>(groups_.size()) - 1), 0, true});
       return select(TopologyPlace{false, p.node, 0});
-    case Qt::Key_Escape: select(std::nullopt); return;
+    case Qt::Key_Plus:
+    case Qt::Key_Equal: return zoom(1.25, selected_ ? rectOf(*selected_).center() : QPointF(width() / 2.0, height() / 2.0));
+    case Qt::Key_Minus: return zoom(0.8, QPointF(width() / 2.0, height() / 2.0));
+    case Qt::Key_Home:
+    case Qt::Key_0: return showAll();
+    case Qt::Key_Escape:
+      if (drag_ != Drag::none) {
+        drag_ = Drag::none;
+        return update();
+      }
+      return select(std::nullopt);
     default: QWidget::keyPressEvent(event); return;
   }
   at = std::clamp(at, 0, all - 1);
   select(TopologyPlace{p.nic, at / per_node, at % per_node, p.leaf});
+  reveal(*selected_);
 }
 
 }  // namespace sgsim::gui

@@ -21,7 +21,8 @@ struct TopologyPlace {
 };
 
 /// Switches over leaf groups over nodes with their GPUs and ports. Links, ports and up-links have the colour of the bytes that they
-/// carry of what they could in the step. Hover for numbers, click or arrow keys to select.
+/// carry of what they could in the step. Hover for numbers, click or arrow keys to select. The wheel, plus and minus zoom; dragging
+/// marks a part to zoom into where all is shown (always with Shift) and moves what is zoomed; Home shows all; Escape lets go.
 class TopologyView : public QWidget {
   Q_OBJECT
  public:
@@ -37,6 +38,11 @@ class TopologyView : public QWidget {
   [[nodiscard]] QString textAt(const QPointF& at) const;
   [[nodiscard]] QRectF rectOf(TopologyPlace place) const;
   [[nodiscard]] QString textOf(TopologyPlace place) const;
+  /// How many times larger than all of it is shown, and what of that plane lies at the upper left corner.
+  [[nodiscard]] double zoomed() const { return zoom_; }
+  [[nodiscard]] QPointF origin() const { return origin_; }
+  void zoom(double factor, const QPointF& at);
+  void showAll();
   void paintInto(QPainter& painter, const QSize& size);
   [[nodiscard]] QSize minimumSizeHint() const override { return {300, 240}; }
 
@@ -45,13 +51,19 @@ class TopologyView : public QWidget {
 
  protected:
   void paintEvent(QPaintEvent*) override;
-  void resizeEvent(QResizeEvent*) override { layoutNodes(size()); }
+  void resizeEvent(QResizeEvent*) override { moveTo(origin_); }
   void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
   bool event(QEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
 
  private:
   void layoutNodes(const QSize& size);
+  void moveTo(const QPointF& origin);
+  void reveal(TopologyPlace place);
   struct Rows {
     int per_row = 1, count = 1;
     double height = 0.0, bar = 0.0;     // of a row of GPUs; of the room for NVLink below the first row
@@ -79,6 +91,11 @@ class TopologyView : public QWidget {
   std::vector<QRectF> nodes_, groups_;
   QRectF spine_;
   std::optional<TopologyPlace> selected_;
+  double zoom_ = 1.0, top_ = 0.0;  // top_: where the plane begins, below the legend
+  QPointF origin_, pressed_, last_;
+  enum class Drag : unsigned char { none, mark, move };
+  Drag drag_ = Drag::none;
+  bool moved_far_ = false;
 };
 
 /// The topology with what marks something slow: the fault goes into the scenario, as an edit like any other.

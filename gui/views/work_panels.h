@@ -43,6 +43,7 @@ class WorkPanel : public Panel {
   WorkPanel(ScenarioDocument& document, scenario::InputCache& cache, const QString& job, QWidget* parent);
   void stop() override { job_.cancel(); }
   [[nodiscard]] Job& job() { return job_; }
+  [[nodiscard]] virtual JobBar* bar() const = 0;
 
  Q_SIGNALS:
   void failed(const QString& title, const sgsim::gui::Failure& failure);
@@ -70,6 +71,8 @@ class ComparePanel : public WorkPanel {
   [[nodiscard]] TableView* changesTable() const { return changes_; }
   [[nodiscard]] QTabWidget* pages() const { return pages_; }
   void explain();
+  [[nodiscard]] JobBar* bar() const override { return bar_; }
+  void cancel() override { bar_->cancel(); }
 
  private:
   struct Variant {
@@ -100,7 +103,7 @@ class SweepPanel : public WorkPanel {
   [[nodiscard]] QComboBox* path(int axis) const { return paths_[axis]; }
   [[nodiscard]] QLineEdit* values(int axis) const { return values_[axis]; }
   [[nodiscard]] QComboBox* figure() const { return figure_; }
-  [[nodiscard]] JobBar* bar() const { return bar_; }
+  [[nodiscard]] JobBar* bar() const override { return bar_; }
   void cancel() override { bar_->cancel(); }
 
  private:
@@ -134,7 +137,7 @@ class SearchPanel : public WorkPanel {
   SearchPanel(ScenarioDocument& document, scenario::InputCache& cache, QWidget* parent = nullptr);
   [[nodiscard]] std::vector<ChartView*> charts() const override { return {scatter_}; }
   [[nodiscard]] std::vector<TableView*> tables() const override { return {plans_, fell_out_}; }
-  [[nodiscard]] JobBar* bar() const { return bar_; }
+  [[nodiscard]] JobBar* bar() const override { return bar_; }
   [[nodiscard]] TableView* plansTable() const { return plans_; }
   [[nodiscard]] TableView* fellOutTable() const { return fell_out_; }
   [[nodiscard]] QLineEdit* nodes() const { return nodes_; }
@@ -173,7 +176,7 @@ class FidelityPanel : public WorkPanel {
   [[nodiscard]] std::vector<TableView*> tables() const override { return {summary_, rows_, why_}; }
   void openFiles(const QStringList& records);
   void openShipped();
-  [[nodiscard]] JobBar* bar() const { return bar_; }
+  [[nodiscard]] JobBar* bar() const override { return bar_; }
   [[nodiscard]] TableView* rowsTable() const { return rows_; }
   [[nodiscard]] TableView* whyTable() const { return why_; }
   void cancel() override { bar_->cancel(); }

@@ -138,7 +138,7 @@ std::vector<Violation> check_plan(const ModelShape& model, const Plan& plan, con
   check_sizes(plan, sizes);
   if (!sizes.clean()) return sizes.take();  // the other rules divide by these
   Rules rules;
-  rules.require(plan.world() == cluster.gpus(), "world_size", [&] { return fmt::format("dp {} x tp {} x pp {} x cp {} = {} ranks on {} GPUs ({} nodes of {}); every GPU takes one rank", plan.dp, plan.tp, plan.pp, plan.cp, plan.world(), cluster.gpus(), cluster.nodes, cluster.node.gpus); });
+  rules.require(plan.world() == cluster.gpus(), "world_size", [&] { return fmt::format("dp {} x tp {} x pp {} x cp {} = {} ranks on {} GPUs ({} node{} of {}); every GPU takes one rank", plan.dp, plan.tp, plan.pp, plan.cp, plan.world(), cluster.gpus(), cluster.nodes, cluster.nodes == 1 ? "" : "s", cluster.node.gpus); });
   check_tensor(model, plan, rules);
   check_batch(plan, rules);
   check_recompute(model, plan, cluster, rules);

@@ -23,6 +23,9 @@ int main(int argc, char** argv) {
   failed += runWindowTests(argc, argv);
   failed += runWorkTests(argc, argv);
   failed += runViewTests(argc, argv);
+  failed += runGestureTests(argc, argv);
+  failed += runHonestyTests(argc, argv);
+  failed += runSmokeTests(argc, argv);
   failed += runProgramTests(argc, argv);
   return failed == 0 ? 0 : 1;
 }

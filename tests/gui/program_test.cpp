@@ -27,6 +27,7 @@ QProcessEnvironment environment(const QString& state) {
   QProcessEnvironment e = QProcessEnvironment::systemEnvironment();
   e.insert(QStringLiteral("SGSIM_PLANNER_STATE"), state);
   e.insert(QStringLiteral("QT_QPA_PLATFORM"), QStringLiteral("offscreen"));
+  e.insert(QStringLiteral("XDG_RUNTIME_DIR"), state);  // Qt says so where there is none
   return e;
 }
 
@@ -101,7 +102,26 @@ class ProgramTests : public QObject {
     program.start(QStringLiteral(SGSIM_PLANNER), {QStringLiteral("/no/such/file.json"), QStringLiteral("--screenshot"), pictures.path()});
     QVERIFY(program.waitForFinished(60000));
     QCOMPARE(program.exitCode(), 2);
-    QVERIFY(program.readAllStandardError().contains("file.json"));
+    // A terminal reads it: one line a cause, no markup.
+    const QString said = QString::fromUtf8(program.readAllStandardError());
+    QVERIFY2(said.startsWith(QLatin1String("file.json was not opened\n")), qPrintable(said));
+    QVERIFY2(said.count(QLatin1Char('\n')) >= 2 && said.contains(QLatin1String("/no/such/file.json")), qPrintable(said));
+    for (const char* markup : {"<", ">", "&", "\u2192"}) QVERIFY2(!said.contains(QString::fromUtf8(markup)), qPrintable(said));
+    QVERIFY(QDir(pictures.path()).isEmpty());
+  }
+  void theDesktopsErrorsReadTheSameWay() {
+    const QTemporaryDir state, pictures, folder;
+    QFile bad(folder.filePath("b<a&d>.json"));
+    QVERIFY(bad.open(QIODevice::WriteOnly));
+    bad.write("{ \"plan\": ");
+    bad.close();
+    QProcess program;
+    program.setProcessEnvironment(environment(state.path()));
+    program.start(QStringLiteral(SGSIM_PLANNER), {bad.fileName(), QStringLiteral("--screenshot"), pictures.path()});
+    QVERIFY(program.waitForFinished(60000));
+    QCOMPARE(program.exitCode(), 2);
+    const QString said = QString::fromUtf8(program.readAllStandardError());
+    QVERIFY2(said.startsWith(QLatin1String("b<a&d>.json was not opened\n")) && said.contains(QLatin1String("expected")) && !said.contains(QLatin1String("<br>")) && !said.contains(QLatin1String("&lt;")), qPrintable(said));
   }
 };
 

@@ -8,7 +8,6 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
-#include <QWheelEvent>
 #include <QXmlStreamReader>
 
 #include "gui/app/main_window.h"
@@ -22,11 +21,6 @@ using namespace sgsim;
 namespace {
 
 constexpr int kPatience = 120000;
-
-void wheel(QWidget* widget, const QPointF& at, int notches, Qt::KeyboardModifiers keys = Qt::NoModifier) {
-  QWheelEvent event(at, widget->mapToGlobal(at), QPoint(), QPoint(0, notches * 120), Qt::NoButton, keys, Qt::NoScrollPhase, false);
-  QApplication::sendEvent(widget, &event);
-}
 
 }  // namespace
 
@@ -115,7 +109,7 @@ class WindowTests : public QObject {
     TimelineView* view = window_->timeline()->view();
     const double before = view->geometryOfTime().span();
     const QPointF middle(view->viewport()->width() * 0.6, view->viewport()->height() * 0.5);
-    wheel(view->viewport(), middle, 3);
+    turnWheel(view->viewport(), middle, 3);
     QVERIFY(view->geometryOfTime().span() < before * 0.6);
     const double from = view->geometryOfTime().from;
     QTest::mousePress(view->viewport(), Qt::LeftButton, Qt::NoModifier, middle.toPoint());
@@ -257,7 +251,7 @@ class WindowTests : public QObject {
     plans.fell_out = {{"tp_divides_heads", "tensor parallel 16 does not divide 40 heads", 12}};
     window_->search()->showPlans(plans);
     TableView* table = window_->search()->plansTable();
-    table->view()->sortByColumn(2, Qt::AscendingOrder);
+    table->view()->sortByColumn(columnOf(table->table(), "step time"), Qt::AscendingOrder);
     QCOMPARE(table->sorted()->index(0, 0).data().toString(), QStringLiteral("tp 2, dp 4"));
     QTest::keyClicks(table->filter(), "tp 1");
     QCOMPARE(table->sorted()->rowCount(), 1);

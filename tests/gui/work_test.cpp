@@ -124,7 +124,8 @@ class WorkTests : public QObject {
     QTest::mouseClick(view, Qt::LeftButton, Qt::NoModifier, view->rectOf({true, 1, 2}).center().toPoint());
     QVERIFY(view->selected().has_value() && view->selected()->nic);
     QVERIFY(view->textOf(*view->selected()).contains("Port 2 of node 1"));
-    QCOMPARE(window_->topology()->kind()->currentText(), QStringLiteral("slow_nic"));
+    QCOMPARE(window_->topology()->kind()->currentData().toString(), QStringLiteral("slow_nic"));
+    QCOMPARE(window_->topology()->kind()->currentText(), QStringLiteral("slow network port"));  // words, not the scenario's
     window_->topology()->factor()->setValue(0.1);
     QTest::mouseClick(window_->topology()->markButton(), Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(!window_->busy(), kPatience);
