@@ -163,6 +163,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent), cache_(sharedCach
       if (failure_of_ == panel) failure_->hide();
       say(tr("%1 runs").arg(panel->job().name()));
     });
+    connect(&panel->job(), &Job::progressed, this, [this, panel] { say(tr("%1: %2").arg(panel->job().name(), panel->bar()->said())); });
     connect(&panel->job(), &Job::ended, this, [this, panel] { say(tr("%1: %2").arg(panel->job().name(), panel->bar()->said())); });
     connect(panel, &WorkPanel::openSettings, this, &MainWindow::applySettings);
   }

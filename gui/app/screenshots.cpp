@@ -196,12 +196,13 @@ class Walk {
     take(window_.overview(), QStringLiteral("wrong-value"));
     window_.document().undoStack().undo();
     window_.document().undoStack().undo();
+    simulate();
     window_.document().type(QStringLiteral("profile"), QStringLiteral("no/such/profile.json"), QObject::tr("change profile"));
     simulate();
     take(window_.overview(), QStringLiteral("failure"));
     window_.document().undoStack().undo();
     simulate();
-    window_.openFile(folder_ + QStringLiteral("/no-such-file.json"));
+    window_.openFile(QStringLiteral("/home/me/no-such-file.json"));
     take(window_.overview(), QStringLiteral("bad-file"));
   }
 

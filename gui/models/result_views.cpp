@@ -205,7 +205,7 @@ Chart memoryBars(const std::vector<NamedResult>& results) {
 }
 
 Chart memoryChart(const QString& title, const std::vector<scenario::MemoryAt>& curve, double step, double capacity) {
-  Chart c{.kind = ChartKind::stackedArea, .title = title, .xTitle = QObject::tr("time in the step"), .yTitle = QObject::tr("in use on one GPU (allocated, and the CUDA runtime)"), .empty = QObject::tr("Simulate a scenario (F5) to see memory over time."), .series = {}, .categories = {}, .xText = timeText, .yText = bytesText};
+  Chart c{.kind = ChartKind::stackedArea, .title = title, .xTitle = QObject::tr("time in the step"), .yTitle = QObject::tr("allocated on one GPU"), .empty = QObject::tr("Simulate a scenario (F5) to see memory over time."), .series = {}, .categories = {}, .xText = timeText, .yText = bytesText};
   c.unitY = 1073741824.0;
   if (curve.empty()) return c;
   double most = -1.0, at = 0.0;
@@ -225,7 +225,7 @@ Chart memoryChart(const QString& title, const std::vector<scenario::MemoryAt>& c
     if (sum > most) most = sum, at = point.time.value();
   }
   c.mark = QPointF(at, most);
-  c.markName = QObject::tr("peak %1 in use at %2").arg(bytesText(most), timeText(at));
+  c.markName = QObject::tr("peak %1 allocated at %2").arg(bytesText(most), timeText(at));
   c.limit = capacity;
   c.limitName = QObject::tr("GPU memory %1").arg(bytesText(capacity));
   return c;

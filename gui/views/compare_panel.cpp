@@ -64,6 +64,7 @@ JobBar::JobBar(Job& job, const QString& start, OnCancel on_cancel, QWidget* pare
     bar_->setValue(static_cast<int>(job.fraction() * 1000.0));
     const double left = job.remaining();
     if (!job.windingUp()) label_->setText(job.text() + (left > 0.5 ? tr(" \u2014 about %1 left").arg(timeText(left)) : QString()));
+    label_->setToolTip(label_->text());
   });
   connect(&job, &Job::failed, this, [this](const Failure& failure) { label_->setText(tr("failed: %1").arg(failure.chain.value(0))); });
   connect(&job, &Job::ended, this, [this] {
@@ -160,7 +161,7 @@ void ComparePanel::refresh() {
   const auto list = all();
   std::vector<NamedResult> results;
   std::vector<std::pair<QString, std::shared_ptr<const TimelineData>>> lanes;
-  Chart curves{.kind = ChartKind::lines, .title = tr("Memory in use (allocated, and the CUDA runtime) of the fullest recorded rank"), .xTitle = tr("time in the step"), .yTitle = tr("in use on one GPU"), .empty = tr("Nothing simulated yet."), .series = {}, .categories = {}, .xText = timeText, .yText = bytesText};
+  Chart curves{.kind = ChartKind::lines, .title = tr("Memory allocated on the fullest recorded rank"), .xTitle = tr("time in the step"), .yTitle = tr("allocated on one GPU"), .empty = tr("Nothing simulated yet."), .series = {}, .categories = {}, .xText = timeText, .yText = bytesText};
   curves.unitY = 1073741824.0;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const scenario::Run& run = *list[i].simulated->run;

@@ -30,7 +30,7 @@ FidelityPanel::FidelityPanel(ScenarioDocument& document, scenario::InputCache& c
   auto* shipped = new QPushButton(tr("&Published runs"), this);
   shipped->setToolTip(tr("All measured runs that ship with the program"));
   QSplitter* side = splitter(Qt::Vertical, {{summary_, 1}, {why_, 2}});
-  QSplitter* top = splitter(Qt::Horizontal, {{scatter_, 3}, {side, 2}});
+  QSplitter* top = splitter(Qt::Horizontal, {{scatter_, 5}, {side, 4}});
   fillPage(this, controlBar({caption(tr("Compare"), what_), what_, nullptr, shipped, bar_}), splitter(Qt::Vertical, {{top, 3}, {rows_, 2}}));
   connect(bar_->startButton(), &QPushButton::clicked, this, [this] {
     const QStringList files = QFileDialog::getOpenFileNames(this, tr("Measured runs"), {}, tr("Records (*.json *.json.gz)"));

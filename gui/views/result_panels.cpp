@@ -131,7 +131,7 @@ TimelinePanel::TimelinePanel(QWidget* parent)
   split->addWidget(view_);
   split->addWidget(side);
   split->setStretchFactor(0, 1);
-  split->setSizes({1000, fontMetrics().averageCharWidth() * 62});
+  split->setSizes({1000, fontMetrics().averageCharWidth() * 72});
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
@@ -293,7 +293,7 @@ void MemoryPanel::present(const std::shared_ptr<const Simulated>& s) {
       const std::uint32_t program = s->run->simulation.workload.ranks.at(lane.rank).program.value;
       const double reserved = s->run->lowered.memory.at(program).reserved.value();
       if (reserved > most) most = reserved, fullest = classes_->count();
-      classes_->addItem(QStringLiteral("%1 (%2), %3").arg(qstr(lane.title), qstr(lane.subtitle), bytesText(reserved)), lane.rank);
+      classes_->addItem(tr("%1 (%2), %3 reserved").arg(qstr(lane.title), qstr(lane.subtitle), bytesText(reserved)), lane.rank);
     }
     classes_->setCurrentIndex(kept >= 0 && kept < classes_->count() ? kept : fullest);
   }

@@ -14,6 +14,7 @@ namespace {
 
 /// Long names of kernels and runs go on in a next line after an underscore or a slash.
 QString breakable(QString text) {
+  if (text.contains(QLatin1Char(' '))) return text;  // has places of its own; "TFLOP/s" is none
   constexpr QChar kBreak(0x200B);
   text.replace(QLatin1Char('_'), QStringLiteral("_") + kBreak);
   return text.replace(QLatin1Char('/'), QStringLiteral("/") + kBreak);
@@ -159,7 +160,7 @@ int TableView::arrangeFor(int room) {
     int height = line;
     for (int c = 0; c < columns && proxy_->rowCount() <= kMostWrapped; ++c) {
       if (!text(c)) continue;
-      const int inside = widths[static_cast<std::size_t>(c)] - 10;
+      const int inside = widths[static_cast<std::size_t>(c)] - 7;  // Qt's margins and the grid
       const QString words = breakable(proxy_->index(r, c).data().toString());
       if (fontMetrics().horizontalAdvance(words) <= inside) continue;
       height = std::max(height, std::min(4 * line, fontMetrics().boundingRect(QRect(0, 0, std::max(20, inside), 10000), Qt::TextWordWrap, words).height() + 8));
