@@ -279,7 +279,7 @@ class Drawing {
     frame_.plot = inner;
     axes(inner, sx, sy, yticks, x0, x1);
     p_.save();
-    p_.setClipRect(inner.adjusted(-6, -6, 6, 6));
+    p_.setClipRect(part_ ? inner : inner.adjusted(-6, -6, 6, 6));  // markers at the edge are whole; of a part, nothing lies over the axes
     p_.setRenderHint(QPainter::Antialiasing, true);
     if (c_.diagonal) {
       p_.setPen(QPen(t_.muted, 1, Qt::DashLine));

@@ -63,7 +63,7 @@ JobBar::JobBar(Job& job, const QString& start, OnCancel on_cancel, QWidget* pare
   connect(&job, &Job::progressed, this, [this, &job] {
     bar_->setValue(static_cast<int>(job.fraction() * 1000.0));
     const double left = job.remaining();
-    if (!job.windingUp()) label_->setText(job.text() + (left > 0.5 ? tr(" \u2014 about %1 left").arg(timeText(left)) : QString()));
+    if (!job.windingUp()) label_->setText((left > 0.5 ? tr("about %1 left: ").arg(timeText(left)) : QString()) + job.text());
     label_->setToolTip(label_->text());
   });
   connect(&job, &Job::failed, this, [this](const Failure& failure) { label_->setText(tr("failed: %1").arg(failure.chain.value(0))); });

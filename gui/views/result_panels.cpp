@@ -321,7 +321,7 @@ void MemoryPanel::choose(int index) {
   curve_ = scenario::thinned(scenario::memory_curve(s->run->simulation, memory, *rank_), kCurvePoints);
   const scenario::Result& r = s->run->result;
   Chart chart = memoryChart(tr("Memory of %1").arg(classes_->itemText(index)), curve_, r.step_time.value(), r.capacity.value());
-  chart.hint = tr("click for what is live");
+  chart.hint = tr("click for what is live, drag to zoom");
   chart_->setChart(std::move(chart));
   note_->setText(tr("reserved with rounding and CUDA: %1 of %2%3").arg(bytesText(memory.reserved.value()), bytesText(r.capacity.value()), memory.reserved > r.capacity ? tr(" \u2014 DOES NOT FIT") : QString()));
   showAt(-1);

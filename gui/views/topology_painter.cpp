@@ -128,7 +128,7 @@ void TopologyView::paintLegend(QPainter& painter, const Theme& theme, int width)
     if (legendLines(width) > 1) x = 14, top += line + 4;
   }
   ramp(usage_ == Usage::compute ? tr("links: bytes over capacity in the step") : tr("GPUs and links: bytes over capacity in the step"), link_scale_);
-  const QString about = zoom_ > 1.0 ? tr("struck through: slow or failed; a part is shown, Home shows all") : tr("struck through: slow or failed");
+  const QString about = tr("struck through: slow or failed");
   if (x + fontMetrics().horizontalAdvance(about) < width - 8) text(about, theme.muted);
 }
 
@@ -181,6 +181,14 @@ void TopologyView::paintInto(QPainter& painter, const QSize& size) {
     painter.drawRect(rectOf(*selected_).adjusted(-2, -2, 2, 2));
   }
   painter.restore();
+  if (zoom_ <= 1.0) return;
+  const QString part = tr("a part of it: Home shows all");
+  const QRectF box(8.0, size.height() - line - 14.0, fontMetrics().horizontalAdvance(part) + 16.0, line + 6.0);
+  painter.setBrush(theme.background);
+  painter.setPen(theme.muted);
+  painter.drawRoundedRect(box, 3, 3);
+  painter.setPen(theme.text);
+  painter.drawText(box, Qt::AlignCenter, part);
 }
 
 }  // namespace sgsim::gui

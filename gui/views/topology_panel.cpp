@@ -47,7 +47,7 @@ TopologyPanel::TopologyPanel(ScenarioDocument& document, QWidget* parent)
   auto* side_layout = new QVBoxLayout(side);
   side_layout->addWidget(about_);
   side_layout->addWidget(faults_, 1);
-  fillPage(this, bar, splitter(Qt::Horizontal, {{view_, 3}, {side, 1}}));
+  fillPage(this, bar, splitter(Qt::Horizontal, {{view_, 5}, {side, 2}}));
   connect(usage_, &QComboBox::currentIndexChanged, this, [this](int i) { view_->setUsage(static_cast<Usage>(i)); });
   connect(kind_, &QComboBox::currentIndexChanged, this, [this] {
     const bool failed = kind_->currentData().toString() == QLatin1String("failed_nic");
