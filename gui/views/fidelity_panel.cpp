@@ -134,7 +134,7 @@ void FidelityPanel::draw() {
   chart.diagonal = true;
   point_rows_.clear();
   std::map<std::string, std::size_t> series;
-  Table table = tableOf(results_.empty() ? tr("No measured runs yet") : tr("Runs"), {tr("run"), tr("file"), tr("GPU"), tr("plan"), tr("measured"), tr("predicted"), tr("error"), tr("memory error"), tr("in interval"), tr("no prediction because")}, QStringLiteral("llllrrrrll"));
+  Table table = tableOf(results_.empty() ? tr("No measured runs yet") : tr("Runs"), {tr("run"), tr("file"), tr("GPU"), tr("plan"), tr("measured"), tr("predicted"), tr("error"), tr("memory error"), tr("in interval"), tr("skipped because")}, QStringLiteral("llllrrrrll"));
   if (!results_.empty()) table.hint = tr("select one to see why, Return opens it as a scenario");
   for (std::size_t i = 0; i < results_.size(); ++i) {
     const check::Row& r = results_[i];
