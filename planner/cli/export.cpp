@@ -52,7 +52,7 @@ void write_rank(const trace::ImportedRun& run, std::size_t rank, const Options& 
 }
 
 ExitCode write_run(const trace::ImportedRun& run, const Options& options) {
-  Diagnostics report;
+  Diagnostics report = run.report;
   if (options.to == "perfetto") {
     check_file(options.out);
     write_text_file(options.out, exporting::perfetto(run, report));
@@ -67,7 +67,7 @@ ExitCode write_run(const trace::ImportedRun& run, const Options& options) {
   return ExitCode::good;
 }
 
-ExitCode export_run(const Options& options) { return write_run(read_run(options.input), options); }
+ExitCode export_run(const Options& options) { return write_run(read_all_of_run(options.input), options); }
 
 }  // namespace
 

@@ -15,6 +15,8 @@ struct RecoveredRun {
   std::vector<trace::Dependencies> dependencies;  // by rank
 };
 
+/// The one run of a file or folder. Throws InputError where there is none, or more than one.
+[[nodiscard]] trace::ImportedRun read_all_of_run(const std::string& path);
 /// The one run of a file or folder, up to its last whole step where a file is cut. Throws InputError where there is none, or more than one.
 [[nodiscard]] trace::ImportedRun read_run(const std::string& path);
 [[nodiscard]] RecoveredRun read_recovered_run(const std::string& path);

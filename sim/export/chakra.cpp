@@ -126,6 +126,7 @@ class RankWriter {
     if (rank_.world_size > 0) put_integer(header, "world_size", rank_.world_size, kInt64, 2);
     if (!rank_.gpu.empty()) put_text(header, "gpu", rank_.gpu, 2);
     if (!rank_.host.empty()) put_text(header, "host", rank_.host, 2);
+    if (rank_.ends_early) put_integer(header, "ends_early", 1, kBool, 2);
     put(header);
   }
 

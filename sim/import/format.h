@@ -54,6 +54,7 @@ struct Format {
   int (*confidence)(const FileHead&);
   Imported (*read)(const std::vector<std::string>& paths, const Progress& progress);
   bool one_by_one = false;  // the files of a folder have nothing to do with each other: a result each
+  std::vector<Imported> (*read_apart)(const std::vector<std::string>& paths, const Progress& progress) = nullptr;  // of a folder, where its files may be of several runs
 };
 
 /// All formats: one line a reader in formats.cpp.
@@ -64,8 +65,8 @@ struct Format {
 /// Throws InputError, with the start of the file and what is accepted, when no reader knows it.
 [[nodiscard]] const Format& recognise(const FileHead& head);
 
-/// Imports a file, or the files of a folder (not of its subfolders), one result a format found there (or a file, Format::one_by_one). Files of a folder
-/// that nobody knows are counted in the report of the first result ("import.file.unknown"); a folder with none at all is
+/// Imports a file, or the files of a folder and its subfolders: one result a format found there, or several (Format::one_by_one, read_apart). Files
+/// that nobody knows are counted in the report of the first result ("import.file.unknown"), as are hidden folders, which are passed over; a folder with no known file is
 /// an InputError.
 [[nodiscard]] std::vector<Imported> import_path(const std::string& path, const Progress& progress);
 

@@ -1,5 +1,8 @@
 #include <zlib.h>
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -78,32 +81,62 @@ const Format* best_format(const FileHead& head) {
   return best;
 }
 
-std::vector<std::string> files_of(const std::string& folder) {
-  std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.is_regular_file()) files.push_back(entry.path().string());
+struct Files {
+  std::vector<std::string> paths;                      // ascending
+  std::vector<std::string> nested, hidden, unreadable; // files in subfolders; folders passed over
+};
+
+/// Links to folders are not followed.
+Files files_of(const std::string& top) {
+  Files files;
+  std::vector<std::filesystem::path> folders{top};
+  while (!folders.empty()) {
+    const std::filesystem::path folder = folders.back();
+    folders.pop_back();
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry(folder, error); !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+      const std::string path = entry->path().string();
+      if (entry->is_directory() && !entry->is_symlink()) {
+        if (entry->path().filename().string().starts_with('.')) files.hidden.push_back(path);
+        else folders.push_back(entry->path());
+      } else if (entry->is_regular_file()) {
+        files.paths.push_back(path);
+        if (folder != top) files.nested.push_back(path);
+      }
+    }
+    if (error) files.unreadable.push_back(folder.string() + ": " + error.message());
   }
-  std::sort(files.begin(), files.end());
+  std::sort(files.paths.begin(), files.paths.end());
+  std::sort(files.nested.begin(), files.nested.end());
+  std::sort(files.hidden.begin(), files.hidden.end());
   return files;
+}
+
+void tell(const Files& files, const std::vector<std::string>& unknown, Diagnostics& report) {
+  for (const std::string& file : files.nested) report.add("import.file.in_subfolder", Severity::info, file);
+  for (const std::string& folder : files.hidden) report.add("import.file.hidden_folder_passed_over", Severity::warning, folder);
+  for (const std::string& folder : files.unreadable) report.add("import.file.folder_unreadable", Severity::error, folder);
+  for (const std::string& file : unknown) report.add("import.file.unknown", Severity::warning, file);
 }
 
 /// Profiler traces and execution traces of the same processes become one run.
 void merge_execution_traces(std::vector<Imported>& results) {
-  const auto find = [&](std::string_view format) {
-    return std::find_if(results.begin(), results.end(), [&](const Imported& imported) { return format_of(imported) == format; });
-  };
-  const auto profile = find("kineto"), execution = find("pytorch_et");
-  if (profile == results.end() || execution == results.end()) return;
-  auto& run = std::get<trace::ImportedRun>(*profile);
-  pytorch_et::merge(run, std::get<trace::ImportedRun>(*execution));
-  run.report.merge(report_of(*execution));
+  const auto execution = std::find_if(results.begin(), results.end(), [](const Imported& imported) { return format_of(imported) == "pytorch_et"; });
+  std::vector<trace::ImportedRun*> profiles;
+  for (Imported& imported : results) {
+    if (format_of(imported) == "kineto") profiles.push_back(&std::get<trace::ImportedRun>(imported));
+  }
+  if (profiles.empty() || execution == results.end()) return;
+  pytorch_et::merge(profiles, std::get<trace::ImportedRun>(*execution));
+  profiles.front()->report.merge(report_of(*execution));
   results.erase(execution);
 }
 
 std::vector<Imported> import_folder(const std::string& folder, const Progress& progress) {
   std::map<std::size_t, std::vector<std::string>> by_format;
   std::vector<std::string> unknown;
-  for (const std::string& file : files_of(folder)) {
+  const Files files = files_of(folder);
+  for (const std::string& file : files.paths) {
     const Format* format = nullptr;
     try {
       format = best_format(read_head(file));
@@ -116,20 +149,21 @@ std::vector<Imported> import_folder(const std::string& folder, const Progress& p
     }
   }
   if (by_format.empty()) {
-    throw InputError({.file = folder, .where = "", .found = std::to_string(unknown.size()) + " files, none of a known format", .expected = names(), .hint = ""});
+    throw InputError({.file = folder, .where = "", .found = fmt::format("{} files ({} of them in subfolders), none of a known format{}", unknown.size(), files.nested.size(), unknown.empty() ? "" : ", for example " + unknown.front()),
+                      .expected = "files of " + names(), .hint = files.hidden.empty() ? "" : "hidden folders are passed over: " + files.hidden.front()});
   }
   std::vector<Imported> result;
-  for (const auto& [index, files] : by_format) {
-    if (!formats()[index].one_by_one) {
-      result.push_back(formats()[index].read(files, progress));
+  for (const auto& [index, paths] : by_format) {
+    if (formats()[index].read_apart != nullptr) {
+      for (Imported& one : formats()[index].read_apart(paths, progress)) result.push_back(std::move(one));
+    } else if (!formats()[index].one_by_one) {
+      result.push_back(formats()[index].read(paths, progress));
     } else {
-      for (const std::string& file : files) result.push_back(formats()[index].read({file}, progress));
+      for (const std::string& file : paths) result.push_back(formats()[index].read({file}, progress));
     }
   }
   merge_execution_traces(result);
-  std::visit([&](auto& first) {
-    for (const std::string& file : unknown) first.report.add("import.file.unknown", Severity::warning, file);
-  }, result.front());
+  std::visit([&](auto& first) { tell(files, unknown, first.report); }, result.front());
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "sim/import/chakra/chakra.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "sim/core/protobuf_wire.h"
 #include "sim/core/text_file.h"
 #include "sim/import/chakra/document.h"
+#include "sim/import/chakra/file_names.h"
 #include "sim/import/chakra/groups.h"
 #include "sim/import/chakra/own_attributes.h"
 #include "sim/import/kineto/communication.h"
@@ -18,18 +20,6 @@ namespace sgsim::import::chakra {
 namespace {
 
 constexpr std::uint64_t kLongestMicros = std::uint64_t{1} << 52;
-
-/// "dir/x.12.et" -> 12: the number before the last dots.
-std::int32_t rank_of_name(std::string_view path) {
-  std::string_view name = path.substr(path.find_last_of('/') == std::string_view::npos ? 0 : path.find_last_of('/') + 1);
-  for (const std::string_view ending : {".gz", ".et", ".json"}) {
-    if (name.ends_with(ending)) name.remove_suffix(ending.size());
-  }
-  std::size_t begin = name.size();
-  while (begin > 0 && name[begin - 1] >= '0' && name[begin - 1] <= '9') --begin;
-  if (begin == name.size() || name.size() - begin > 7) return -1;
-  return static_cast<std::int32_t>(std::stol(std::string(name.substr(begin))));
-}
 
 class Builder {
  public:
@@ -246,26 +236,43 @@ void add_rank(std::string_view bytes, const std::string& file, trace::ImportedRu
   Builder(document, run, groups).build();
 }
 
-Imported read(const std::vector<std::string>& paths, const Progress& progress) {
+trace::ImportedRun read_run(const std::vector<std::string>& traces, const std::vector<std::string>& lists, const Progress& progress) {
   trace::ImportedRun run;
   run.format = "chakra";
   Groups groups;
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    const std::string bytes = read_text_file(paths[i]);
-    if (is_groups_file(bytes)) {
-      groups.read(bytes, paths[i], run.report);
-    } else {
-      add_rank(bytes, paths[i], run, groups);
-    }
-    if (progress) progress(i + 1, paths.size());
-  }
-  if (run.ranks.empty()) {
-    throw InputError({.file = paths.front(), .where = "", .found = "communicators only", .expected = "Chakra traces of a run beside them", .hint = "import the folder"});
+  for (const std::string& list : lists) groups.read(read_text_file(list), list, run.report);
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    add_rank(read_text_file(traces[i]), traces[i], run, groups);
+    if (progress) progress(i + 1, traces.size());
   }
   groups.finish(run);
   std::stable_sort(run.ranks.begin(), run.ranks.end(), [](const trace::RankTrace& a, const trace::RankTrace& b) { return static_cast<std::uint32_t>(a.rank) < static_cast<std::uint32_t>(b.rank); });
   return run;
 }
+
+bool holds_groups(const std::string& path) {
+  constexpr std::uintmax_t kLongest = 4 << 20;  // thousands of communicators
+  return std::filesystem::file_size(path) <= kLongest && is_groups_file(read_text_file(path));
+}
+
+std::vector<Imported> read_apart(const std::vector<std::string>& paths, const Progress& progress) {
+  std::vector<std::string> traces, lists;
+  for (const std::string& path : paths) (holds_groups(path) ? lists : traces).push_back(path);
+  if (traces.empty()) throw InputError({.file = paths.front(), .where = "", .found = "communicators only", .expected = "Chakra traces of a run beside them", .hint = "import the folder"});
+  std::vector<Imported> runs;
+  const std::vector<std::vector<std::string>> apart = runs_by_prefix(traces);
+  for (const std::vector<std::string>& files : apart) {
+    std::vector<std::string> beside;  // lists of the folder
+    const auto folder = [](const std::string& path) { return path.substr(0, path.find_last_of('/') + 1); };
+    std::copy_if(lists.begin(), lists.end(), std::back_inserter(beside), [&](const std::string& list) { return folder(list) == folder(files.front()); });
+    trace::ImportedRun run = read_run(files, beside, progress);
+    if (!runs.empty()) run.report.add("import.chakra.other_run", Severity::warning, files.front() + " and " + apart.front().front() + ": ranks are there twice, and the files' names begin differently");
+    runs.emplace_back(std::move(run));
+  }
+  return runs;
+}
+
+Imported read(const std::vector<std::string>& paths, const Progress& progress) { return read_apart(paths, progress).front(); }
 
 /// The first message of a stream: its length, then fields that GlobalMetadata or a node have.
 int confidence(const FileHead& head) {
@@ -327,6 +334,6 @@ trace::ImportedRun parse(std::string_view bytes, const std::string& file) {
   return run;
 }
 
-Format format() { return {.name = "chakra", .description = "Chakra execution trace (protobuf or JSON), a rank a file", .confidence = confidence, .read = read}; }
+Format format() { return {.name = "chakra", .description = "Chakra execution trace (protobuf or JSON), a rank a file", .confidence = confidence, .read = read, .read_apart = read_apart}; }
 
 }  // namespace sgsim::import::chakra

@@ -24,7 +24,8 @@ bool is_groups_file(std::string_view bytes) {
   const std::size_t close = bytes.find(']', bracket);
   if (close == std::string_view::npos || bytes.substr(bracket + 1, close - bracket - 1).find_first_not_of("0123456789, \t\r\n") != std::string_view::npos) return false;
   const Json json = Json::parse(bytes, nullptr, false);
-  return json.is_object() && !json.empty() && std::all_of(json.begin(), json.end(), is_members);
+  if (!json.is_object() || json.empty()) return false;
+  return std::all_of(json.items().begin(), json.items().end(), [](const auto& item) { return item.key().find_first_not_of("0123456789") == std::string::npos && !item.key().empty() && is_members(item.value()); });
 }
 
 std::uint32_t Groups::of(const Node& node, trace::ImportedRun& run) {

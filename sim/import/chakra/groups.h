@@ -10,7 +10,7 @@
 
 namespace sgsim::import::chakra {
 
-/// Whether a file is ASTRA-sim's list of communicators: {"1": [0, 1], "2": [2, 3]}.
+/// Whether a file is ASTRA-sim's list of communicators, whose names are whole numbers: {"1": [0, 1], "2": [2, 3]}.
 [[nodiscard]] bool is_groups_file(std::string_view bytes);
 
 /// Communicators of a run's files, by what their nodes call them ("pg_name").

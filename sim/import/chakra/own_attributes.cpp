@@ -17,6 +17,7 @@ void read_header(const std::map<std::string, Value, std::less<>>& attributes, tr
   rank.world_size = static_cast<std::uint32_t>(std::clamp<std::int64_t>(header.integer("world_size").value_or(0), 0, kMostRanks));
   rank.gpu = header.text("gpu");
   rank.host = header.text("host");
+  rank.ends_early = header.flag("ends_early").value_or(false);
 }
 
 bool is_call(const Node& node) { return node.text("category") == "cuda_runtime"; }

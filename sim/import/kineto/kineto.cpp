@@ -11,6 +11,7 @@
 #include "sim/import/kineto/lexer.h"
 #include "sim/import/kineto/number.h"
 #include "sim/import/kineto/rank_builder.h"
+#include "sim/import/runs/apart.h"
 
 namespace sgsim::import::kineto {
 namespace {
@@ -30,14 +31,20 @@ int confidence(const FileHead& head) {
 }
 
 // "rank-34", "rank_0", "megatron_kineto_3.json.gz": the number after "rank", else the last one before the extension.
+// Where the file has none, that of its folder: "rank_3/trace.json".
+std::int32_t after_rank(const std::string& name) {
+  std::size_t at = name.find("rank");
+  if (at == std::string::npos) return -1;
+  at += 4;
+  while (at < name.size() && (name[at] == '-' || name[at] == '_' || name[at] == '.')) ++at;
+  const std::size_t end = std::min(name.find_first_not_of("0123456789", at), name.size());
+  return end > at ? static_cast<std::int32_t>(integer(name.substr(at, std::min<std::size_t>(end - at, 7))).value_or(-1)) : -1;
+}
+
 std::int32_t rank_of_name(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
-  std::size_t at = name.find("rank");
-  if (at != std::string::npos) {
-    at += 4;
-    while (at < name.size() && (name[at] == '-' || name[at] == '_' || name[at] == '.')) ++at;
-    const std::size_t end = std::min(name.find_first_not_of("0123456789", at), name.size());
-    if (end > at) return static_cast<std::int32_t>(integer(name.substr(at, std::min<std::size_t>(end - at, 7))).value_or(-1));
+  for (const std::string& part : {name, std::filesystem::path(path).parent_path().filename().string()}) {
+    if (const std::int32_t rank = after_rank(part); rank >= 0) return rank;
   }
   std::size_t end = name.find(".json");
   if (end == std::string::npos) end = name.size();
@@ -78,19 +85,23 @@ trace::RankTrace read_rank(const std::string& path, trace::ImportedRun& run, Tal
   return rank;
 }
 
-void name_ranks(trace::ImportedRun& run, Tally& tally) {
-  for (trace::RankTrace& rank : run.ranks) {
+void name_ranks(trace::ImportedRun& run, std::vector<Tally>& tallies) {
+  for (std::size_t i = 0; i < run.ranks.size(); ++i) {
+    trace::RankTrace& rank = run.ranks[i];
     if (rank.rank >= 0) continue;
-    rank.rank = run.ranks.size() == 1 && rank_of_name(rank.file) < 0 ? -1 : rank_of_name(rank.file);
-    if (rank.rank >= 0) tally.add(Count::rank_from_name, rank.file);
-    else if (run.ranks.size() > 1) tally.add(Count::rank_unknown, rank.file);
+    rank.rank = rank_of_name(rank.file);
+    if (rank.rank >= 0) tallies[i].add(Count::rank_from_name, rank.file);
+    else if (run.ranks.size() > 1) tallies[i].add(Count::rank_unknown, rank.file);
   }
+}
+
+void sort_ranks(trace::ImportedRun& run, Tally& tally) {
   std::stable_sort(run.ranks.begin(), run.ranks.end(), [](const auto& a, const auto& b) {
     return static_cast<std::uint32_t>(a.rank) < static_cast<std::uint32_t>(b.rank);  // -1 last
   });
   for (std::size_t i = 1; i < run.ranks.size();) {
     if (run.ranks[i].rank >= 0 && run.ranks[i].rank == run.ranks[i - 1].rank) {
-      tally.add(Count::rank_duplicate, run.ranks[i].file + " is rank " + std::to_string(run.ranks[i].rank) + " as is " + run.ranks[i - 1].file);
+      tally.add(Count::rank_duplicate, run.ranks[i].file + " holds the same as " + run.ranks[i - 1].file);
       run.ranks.erase(run.ranks.begin() + static_cast<std::ptrdiff_t>(i));
     } else {
       ++i;
@@ -102,12 +113,9 @@ void check_ranks(const trace::ImportedRun& run, Tally& tally) {
   std::uint32_t world = 0;
   std::set<std::int32_t> present;
   for (const trace::RankTrace& rank : run.ranks) {
-    if (rank.world_size != 0 && world != 0 && rank.world_size != world) {
-      tally.add(Count::ranks_mixed, rank.file + " has world size " + std::to_string(rank.world_size) + ", another " + std::to_string(world));
-    }
     world = std::max(world, rank.world_size);
     if (rank.rank >= 0) present.insert(rank.rank);
-    if (rank.gpu != run.ranks.front().gpu) tally.add(Count::ranks_mixed, rank.file + " ran on " + rank.gpu + ", another rank on " + run.ranks.front().gpu);
+    if (rank.gpu != run.ranks.front().gpu) tally.add(Count::gpus_differ, rank.file + " ran on " + rank.gpu + ", another rank on " + run.ranks.front().gpu);
   }
   if (run.ranks.size() < 2) return;
   for (std::uint32_t r = 0; r < world; ++r) {
@@ -115,25 +123,17 @@ void check_ranks(const trace::ImportedRun& run, Tally& tally) {
   }
 }
 
-}  // namespace
-
-trace::ImportedRun read(const std::vector<std::string>& paths, const Progress& progress) {
-  trace::ImportedRun run{.format = "kineto", .strings = {}, .groups = {}, .ranks = {}, .report = {}};
+/// One of the runs that were read together, with what was counted of its files.
+trace::ImportedRun take_run(trace::ImportedRun& all, const OneRun& one, const std::vector<Tally>& tallies) {
+  trace::ImportedRun run{.format = all.format, .strings = all.strings, .groups = all.groups, .ranks = {}, .report = {}};
   Tally tally;
-  std::uint64_t total = 0, done = 0;
-  for (const std::string& path : paths) {
-    if (std::filesystem::is_regular_file(path)) total += std::filesystem::file_size(path);
+  for (const std::size_t i : one.ranks) {
+    run.ranks.push_back(std::move(all.ranks[i]));
+    tallies[i].tell(run.report);
   }
-  for (const std::string& path : paths) {
-    std::uint64_t of_file = 0;
-    run.ranks.push_back(read_rank(path, run, tally, [&](std::uint64_t at, std::uint64_t bytes) {
-      of_file = bytes;
-      if (progress) progress(done + at, total);
-    }));
-    done += of_file;
-  }
-  name_ranks(run, tally);
+  sort_ranks(run, tally);
   check_ranks(run, tally);
+  if (!one.reason.empty()) tally.add(Count::other_run, one.reason);
   tally.tell(run.report);
   for (const trace::RankTrace& rank : run.ranks) {
     for (const trace::Collective& c : rank.collectives) {
@@ -143,9 +143,43 @@ trace::ImportedRun read(const std::vector<std::string>& paths, const Progress& p
   return run;
 }
 
+}  // namespace
+
+std::vector<trace::ImportedRun> read_runs(const std::vector<std::string>& paths, const Progress& progress) {
+  trace::ImportedRun all{.format = "kineto", .strings = {}, .groups = {}, .ranks = {}, .report = {}};
+  std::vector<Tally> tallies(paths.size());
+  std::uint64_t total = 0, done = 0;
+  for (const std::string& path : paths) {
+    if (std::filesystem::is_regular_file(path)) total += std::filesystem::file_size(path);
+  }
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    std::uint64_t of_file = 0;
+    all.ranks.push_back(read_rank(paths[i], all, tallies[i], [&](std::uint64_t at, std::uint64_t bytes) {
+      of_file = bytes;
+      if (progress) progress(done + at, total);
+    }));
+    done += of_file;
+  }
+  name_ranks(all, tallies);
+  std::vector<trace::ImportedRun> runs;
+  for (const OneRun& one : runs_apart(all)) runs.push_back(take_run(all, one, tallies));
+  return runs;
+}
+
+trace::ImportedRun read(const std::vector<std::string>& paths, const Progress& progress) {
+  std::vector<trace::ImportedRun> runs = read_runs(paths, progress);
+  if (runs.size() == 1) return std::move(runs.front());
+  throw InputError({.file = paths.front(), .where = "", .found = std::to_string(runs.size()) + " runs (" + runs[1].report.entries().at("import.kineto.other_run").example + ")", .expected = "the traces of one run", .hint = ""});
+}
+
 Format format() {
   return {.name = "kineto", .description = "PyTorch profiler (Kineto) trace, Chrome JSON", .confidence = confidence,
-          .read = [](const std::vector<std::string>& paths, const Progress& progress) -> Imported { return read(paths, progress); }};
+          .read = [](const std::vector<std::string>& paths, const Progress& progress) -> Imported { return read(paths, progress); },
+          .read_apart = [](const std::vector<std::string>& paths, const Progress& progress) {
+            std::vector<Imported> runs;
+            for (trace::ImportedRun& run : read_runs(paths, progress)) runs.emplace_back(std::move(run));
+            return runs;
+          }};
 }
 
 }  // namespace sgsim::import::kineto

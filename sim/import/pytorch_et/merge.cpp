@@ -225,22 +225,30 @@ class Merger {
 
 }  // namespace
 
-void merge(trace::ImportedRun& run, const trace::ImportedRun& execution) {
+void merge(trace::ImportedRun& run, const trace::ImportedRun& execution) { merge(std::vector{&run}, execution); }
+
+void merge(const std::vector<trace::ImportedRun*>& runs, const trace::ImportedRun& execution) {
   for (const trace::RankTrace& source : execution.ranks) {
     const std::string process = process_of(execution, source);
-    trace::RankTrace* partner = nullptr;
-    for (trace::RankTrace& rank : run.ranks) {
-      if (!process.empty() && process_of(run, rank) == process) partner = &rank;
+    std::vector<std::pair<trace::ImportedRun*, trace::RankTrace*>> partners;
+    for (trace::ImportedRun* run : runs) {
+      for (trace::RankTrace& rank : run->ranks) {
+        if (!process.empty() && process_of(*run, rank) == process) partners.emplace_back(run, &rank);
+      }
     }
-    if (partner == nullptr && run.ranks.size() == 1 && execution.ranks.size() == 1) {
-      partner = &run.ranks.front();
-      run.report.add("import.pytorch_et.merged_by_being_alone", Severity::warning, fmt::format("{} and {} have different process ids", source.file, partner->file));
+    trace::ImportedRun& first = *runs.front();
+    if (partners.empty() && runs.size() == 1 && first.ranks.size() == 1 && execution.ranks.size() == 1) {
+      partners.emplace_back(&first, &first.ranks.front());
+      first.report.add("import.pytorch_et.merged_by_being_alone", Severity::warning, fmt::format("{} and {} have different process ids", source.file, first.ranks.front().file));
     }
-    if (partner == nullptr) {
-      run.report.add("import.pytorch_et.rank_without_profile", Severity::error, source.file);
+    if (partners.empty()) {
+      first.report.add("import.pytorch_et.rank_without_profile", Severity::error, source.file);
       continue;
     }
-    Merger(run, *partner, execution, source).merge();
+    if (partners.size() > 1) {
+      partners.front().first->report.add("import.pytorch_et.profile_ambiguous", Severity::warning, fmt::format("{}: process {} of {} and of {}; the last is taken", source.file, process, partners.front().second->file, partners.back().second->file));
+    }
+    Merger(*partners.back().first, *partners.back().second, execution, source).merge();
   }
 }
 

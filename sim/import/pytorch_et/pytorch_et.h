@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/import/format.h"
 
@@ -19,5 +20,7 @@ namespace sgsim::import::pytorch_et {
 /// shapes of operators, data edges. Ranks are paired by process id, operators by the order of their names; times stay the
 /// profiler's. Counted in the report of `run` ("import.pytorch_et.merged_*"); a rank without partner is left as it is.
 void merge(trace::ImportedRun& run, const trace::ImportedRun& execution);
+/// The same for several runs, each rank into the one that has its process.
+void merge(const std::vector<trace::ImportedRun*>& runs, const trace::ImportedRun& execution);
 
 }  // namespace sgsim::import::pytorch_et

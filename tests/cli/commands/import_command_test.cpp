@@ -106,3 +106,41 @@ TEST_CASE("a run written as Chakra or Kineto is replayed as its source is") {
     CHECK(std::filesystem::exists(target + "/comm_group.json") == (std::string(format) == "chakra"));
   }
 }
+
+TEST_CASE("folders are read with their subfolders, and what is passed over is told") {
+  const std::string top = sgsim::testing::scratch("nested");
+  std::filesystem::remove_all(top);
+  for (const char* rank : {"0", "1"}) {
+    std::filesystem::create_directories(top + "/logs/rank_" + rank);
+    std::filesystem::copy_file(std::string(SGSIM_SOURCE_DIR "/") + kCorpus + "rank-" + rank + ".json", top + "/logs/rank_" + rank + "/trace.json");
+  }
+  std::filesystem::create_directories(top + "/.cache");
+  std::ofstream(top + "/notes.txt") << "nothing";
+  const auto nested = run_sgsim("import --report " + top);
+  CHECK(nested.code == 0);
+  CHECK(says(nested.out, "kineto: 2 ranks"));
+  CHECK(says(nested.out, "2  import.file.in_subfolder"));
+  CHECK(says(nested.out, "1  import.file.hidden_folder_passed_over"));
+  CHECK(says(nested.out, "1  import.file.unknown"));
+  std::filesystem::remove_all(top + "/logs");
+  const auto nothing = run_sgsim("import " + top);
+  CHECK(nothing.code == 2);
+  CHECK(says(nothing.err, "found 1 files (0 of them in subfolders), none of a known format, for example"));
+  CHECK(says(nothing.err, ".cache"));
+}
+
+TEST_CASE("a folder with two runs is imported as two, and neither replayed, compared nor exported as one") {
+  const std::string top = sgsim::testing::scratch("two_runs");
+  std::filesystem::remove_all(top);
+  std::filesystem::create_directories(top);
+  for (const char* file : {"rank-0.json", "rank-2-of-4.json"}) std::filesystem::copy_file(std::string(SGSIM_SOURCE_DIR "/") + kCorpus + file, top + "/" + file);
+  const auto both = run_sgsim("import " + top);
+  CHECK(both.code == 0);
+  CHECK(says(both.out, "import.kineto.other_run"));
+  for (const std::string& command : {"replay " + top, "diff " + top + " " + top, "export --to chakra -o " + top + "/out " + top}) {
+    const auto refused = run_sgsim(command);
+    CHECK(refused.code == 2);
+    CHECK(says(refused.err, "found 2 runs: kineto of"));
+    CHECK(says(refused.err, "world sizes 4 and 2"));
+  }
+}

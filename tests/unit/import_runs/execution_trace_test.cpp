@@ -2,6 +2,7 @@
 #include "sim/core/error.h"
 #include "sim/core/protobuf_wire.h"
 #include "sim/import/chakra/chakra.h"
+#include "sim/import/chakra/groups.h"
 #include "sim/import/pytorch_et/pytorch_et.h"
 #include "tests/support/catch.h"
 
@@ -233,4 +234,9 @@ TEST_CASE("Chakra: a chain of 100,000 nodes") {
     bytes += node.bytes();
   }
   CHECK(chakra::parse(bytes, "x.et").ranks[0].edges.size() == 99'999);
+}
+
+TEST_CASE("Chakra: what is a list of communicators") {
+  CHECK(chakra::is_groups_file("{\"1\": [0, 1],\n \"2\": [2, 3]}"));
+  for (const char* text : {"", "{}", "{\"a\": [1, 2]}", "{\"1\": [0.5]}", "{\"1\": []}", "{\"1\": [0], \"2\": 3}", "[1, 2]", "{\"1\": [0, 1]", "{\"1\": [[0, 1]]}"}) CHECK_FALSE(chakra::is_groups_file(text));
 }
