@@ -258,7 +258,7 @@ void TimelineView::drawAxis(QPainter& painter, const QRectF& area) {
 void TimelineView::drawHeadings(QPainter& painter, const QRectF& area) {
   const Theme theme = themeOf(palette());
   painter.save();
-  painter.setClipRect(QRectF(area.left(), area.top(), viewport()->width(), area.height()));
+  painter.setClipRect(QRectF(area.left(), area.top(), area.width() + geometry_.width, area.height()));  // an export has a width of its own
   painter.fillRect(area, theme.surface);
   QFont bold = font();
   bold.setBold(true);

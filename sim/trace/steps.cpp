@@ -8,9 +8,8 @@
 namespace sgsim::trace {
 namespace {
 
-/// Operators of a thread after its last call, in one step: some are always there (views, scalars).
+/// Threads with no more operators than this in a step need not launch anything in it.
 constexpr std::uint32_t kMostOpsWithoutCall = 2;
-constexpr double kMostShareWithoutCall = 0.05;
 
 /// Whether no record of a step is missing, as far as the rest of the file shows.
 class Wholeness {
@@ -27,17 +26,16 @@ class Wholeness {
     const auto inside = [&](Nanoseconds at) { return at >= w.from && at < w.to; };
     const bool any = std::any_of(rank_.device_ops.begin(), rank_.device_ops.end(), [&](const DeviceOp& op) { return op.start != kNoTime && inside(issued(rank_, op)); });
     if (!any) return false;
-    std::vector<std::uint32_t> operators(rank_.threads.size(), 0), after_last(rank_.threads.size(), 0);
+    std::vector<std::uint32_t> operators(rank_.threads.size(), 0);
     std::uint64_t known = 0;
     for (const HostOp& op : rank_.ops) {
       if (op.kind != HostKind::op || op.start == kNoTime || !inside(op.start)) continue;
       ++known;
       ++operators[op.thread];
-      after_last[op.thread] += op.start > last_call_[op.thread] ? 1 : 0;
     }
     if (known == 0 && step + 1 == windows_.size()) return false;  // no operators to compare with: the cut is in the last step
     for (std::size_t t = 0; t < operators.size(); ++t) {
-      if (after_last[t] > kMostOpsWithoutCall && after_last[t] > kMostShareWithoutCall * operators[t]) return false;
+      if (operators[t] > kMostOpsWithoutCall && last_call_[t] < w.to) return false;  // the file may end in this thread's part of the step
     }
     for (std::size_t c = 0; c < rank_.calls.size(); ++c) {
       const HostCall& call = rank_.calls[c];

@@ -28,7 +28,7 @@ struct Steps {
 
 /// Leaves out what follows the last whole step, on all ranks, where a file is cut: a step that lacks kernels would look short. Files list operators
 /// before launches and kernels, and these thread by thread, so a cut takes the end of one thread and all of the next ones: a step is whole when each
-/// thread's launches go on to the end of its operators, and no launch lacks its kernel. Counted in the run's report. A cut file without marks of steps stays
+/// thread with operators in it has calls beyond it (the last step of a cut file therefore never is), and no launch lacks its kernel. Counted in the run's report. A cut file without marks of steps stays
 /// as it is, which is counted too. Throws InputError where steps are marked and none is whole.
 void keep_whole_steps(ImportedRun& run);
 

@@ -90,12 +90,23 @@ void EventLexer::start() {
   }
 }
 
+// After the root: a second trace behind the first would else be lost without a word.
+void EventLexer::see_end() {
+  (void)peek();
+  forgiven_.trailing_garbage = at_ < buffer_.size();
+}
+
 // One member of the root object; false when the object ends or nothing can be made of it.
 bool EventLexer::root_member() {
   if (peek() == ',') ++at_;
   const char c = peek();
   if (c != '"') {
-    if (c != '}') (at_ < buffer_.size() ? forgiven_.trailing_garbage : forgiven_.unterminated) = true;
+    if (c == '}') {
+      ++at_;
+      see_end();
+    } else {
+      (at_ < buffer_.size() ? forgiven_.trailing_garbage : forgiven_.unterminated) = true;
+    }
     return false;
   }
   const std::size_t begin = at_;
@@ -150,6 +161,7 @@ bool EventLexer::next(Event& e) {
         if (c == ']') {
           ++at_;
           state_ = forgiven_.list_root ? State::done : State::members;
+          if (forgiven_.list_root) see_end();
           break;
         }
         if (c == '\0' && at_ >= buffer_.size()) {

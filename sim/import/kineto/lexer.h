@@ -57,6 +57,7 @@ class EventLexer {
   enum class Lexed : std::uint8_t { good, bad, more };  // more: the buffer ends first
 
   bool refill();
+  void see_end();
   void skip_space();
   char peek();
   void start();

@@ -177,3 +177,14 @@ TEST_CASE("what is no trace is refused in words") {
   CHECK(read_corpus({"empty.json"}).ranks.at(0).device_ops.empty());
   CHECK(read_corpus({"nested.json"}).ranks.at(0).ops.size() == 1);  // 3,000 brackets deep, no recursion
 }
+
+TEST_CASE("what follows the end of a trace is counted: words, or a second trace") {
+  const std::string one = trace_text({launch(100, 1), kernel("k", 110, 10, 7, 1)}), list = "[" + launch(100, 1) + "," + kernel("k", 110, 10, 7, 1) + "]";
+  for (const std::string& text : {one, list}) {
+    CHECK(counted(read_text("ends", text + " \n"), "dropped.trailing_text") == 0);
+    CHECK(counted(read_text("words", text + " words"), "dropped.trailing_text") == 1);
+    const auto twice = read_text("twice", text + text);
+    CHECK(counted(twice, "dropped.trailing_text") == 1);
+    CHECK(counted(twice, "kernels") == 1);
+  }
+}
