@@ -172,6 +172,8 @@ std::shared_ptr<const LayerCosts> LayerCostTable::make(const Candidate& candidat
   s.plan = candidate.plan;
   s.cluster = resized(s.cluster, candidate.nodes);
   const scenario::Inputs inputs = problem_.cache.load(s);
+  if (inputs.shape != shape_)
+    throw InputError({.file = s.file, .where = "$.model", .found = "another model than when the search began", .expected = "a model file that stays as it is", .hint = "search again"});
   auto result = std::make_shared<LayerCosts>();
   result->model = segments_.get(inputs.graph, inputs.shape, s.plan, s.training);
   const lower::SegmentedModel& model = *result->model;

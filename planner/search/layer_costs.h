@@ -59,8 +59,8 @@ struct LayerCosts {
 /// Segments and their costs, each made once and shared by threads.
 class LayerCostTable {
  public:
-  explicit LayerCostTable(const Problem& problem) : problem_(problem) {}
-  /// Of a legal candidate.
+  explicit LayerCostTable(const Problem& problem) : problem_(problem), shape_(problem.cache.load(problem.scenario).shape) {}
+  /// Of a legal candidate. Throws InputError where the model's file has become another model since the search began.
   [[nodiscard]] std::shared_ptr<const LayerCosts> get(const Candidate& candidate);
   [[nodiscard]] std::size_t size() const { return made_.size(); }
 
@@ -69,6 +69,7 @@ class LayerCostTable {
   [[nodiscard]] std::shared_ptr<const LayerCosts> mixed(const Candidate& candidate);
 
   const Problem& problem_;
+  plan::ModelShape shape_;     // when the search began: all candidates must have it
   SegmentTable segments_;
   OnceTable<LayerKey, LayerCosts> made_;
 };

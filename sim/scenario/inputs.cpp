@@ -20,9 +20,18 @@ void set_layers(import::HfModel& model, int layers) {
   model.shape.layers = layers;
 }
 
+/// A file as it stands: its path, size and time of change. Nothing that cannot be looked at is told apart: reading it says why.
+std::string version_of(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (error) return path;
+  const auto changed = std::filesystem::last_write_time(path, error);
+  return fmt::format("{}@{}.{}", path, size, error ? 0 : changed.time_since_epoch().count());
+}
+
 std::string key_of(const Scenario& s) {
   const ModelSource& m = s.model;
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", m.path, m.config, static_cast<int>(m.kind), m.layers, m.sequence, static_cast<int>(m.attention),
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", m.config.empty() ? version_of(m.path) : m.path, m.config, static_cast<int>(m.kind), m.layers, m.sequence, static_cast<int>(m.attention),
                      m.dense_mask, s.plan.micro_batch, s.training.autocast, static_cast<int>(s.training.compute_dtype), static_cast<int>(s.training.execution));
 }
 
@@ -73,7 +82,7 @@ Inputs InputCache::load(const Scenario& s) {
   auto found = models_.find(key);
   if (found == models_.end()) found = models_.emplace(key, model(s)).first;
   if (s.model.kind == ModelKind::graph) check_micro_batch(s, *found->second.graph);
-  auto& profile = profiles_[s.profile];
+  auto& profile = profiles_[version_of(s.profile)];
   if (profile == nullptr) profile = std::make_shared<const cost::Profile>(cost::load_profile(s.profile));
   return {.graph = found->second.graph, .shape = found->second.shape, .profile = profile, .model = found->second.name, .left_out = found->second.left_out};
 }

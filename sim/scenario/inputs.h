@@ -37,8 +37,8 @@ class InputCache {
   Model model(const Scenario& scenario);
 
   std::mutex mutex_;
-  std::map<std::string, Model> models_;                                   // by everything the graph depends on
-  std::map<std::string, std::shared_ptr<const cost::Profile>> profiles_;  // by path
+  std::map<std::string, Model> models_;                                   // by everything the graph depends on, its file's time of change too
+  std::map<std::string, std::shared_ptr<const cost::Profile>> profiles_;  // by path and time of change
 };
 
 }  // namespace sgsim::scenario
