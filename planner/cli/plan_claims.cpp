@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "planner/checker/plan_checker.h"
 #include "planner/search/plan_words.h"
+#include "planner/search/report.h"
 #include "sim/core/error.h"
 #include "sim/graph/dtype.h"
 #include "sim/scenario/json_reader.h"
@@ -20,11 +23,11 @@ double parameters_of(const graph::OperatorGraph& graph) {
   return elements;
 }
 
-checker::Claim claim_of(const scenario::Scenario& s, const scenario::Inputs& inputs, const search::SearchResult& result, double margin, const search::Found& found) {
+checker::Claim claim_of(const scenario::Scenario& s, const scenario::Inputs& inputs, const search::SearchResult& result, Bytes gpu_memory, double margin, const search::Found& found) {
   const plan::Plan& p = found.candidate.plan;
   const plan::ModelShape& m = inputs.shape;
   checker::Claim c{.layers = m.layers, .heads = m.heads, .kv_heads = m.kv_heads, .ffn = m.ffn, .sequence = m.sequence, .experts = m.experts, .parameters = parameters_of(*inputs.graph),
-                   .flops_a_sample = result.flops_a_sample.value(), .gpus = found.candidate.nodes * s.cluster.node.gpus, .gpu_memory = s.cluster.node.gpu.memory.value(),
+                   .flops_a_sample = result.flops_a_sample.value(), .gpus = found.candidate.nodes * s.cluster.node.gpus, .gpu_memory = gpu_memory.value(),
                    .sharding = std::string(scenario::name_of<plan::Sharding>(scenario::words::kSharding, p.sharding)),
                    .schedule = std::string(scenario::name_of<plan::Schedule>(scenario::words::kSchedule, p.schedule))};
   const auto peak = inputs.profile->gpu.peak.find(s.training.compute_dtype);
@@ -51,16 +54,30 @@ checker::Claim claim_of(const scenario::Scenario& s, const scenario::Inputs& inp
 
 }  // namespace
 
-std::size_t check_claims(const scenario::Scenario& s, const scenario::Inputs& inputs, const search::SearchResult& result, double margin, std::size_t top) {
+std::size_t check_claims(const scenario::Scenario& s, const scenario::Inputs& inputs, const search::SearchResult& result, double margin, std::size_t top, const std::vector<search::WhatIf>& what_if) {
   std::size_t accepted = 0;
-  const auto check = [&](const search::Found& found) {
-    const auto wrong = checker::check(claim_of(s, inputs, result, margin, found));
+  const auto check = [&](const search::Found& found, Bytes gpu_memory) {
+    const auto wrong = checker::check(claim_of(s, inputs, result, gpu_memory, margin, found));
     if (!wrong.empty()) throw InternalError("the independent checker refuses \"" + search::short_text(found.candidate) + "\": " + wrong.front());
     ++accepted;
   };
-  for (std::size_t i = 0; i < std::min(top, result.ranked.size()); ++i) check(result.ranked[i]);
-  for (const search::Found& found : result.front) check(found);
+  const Bytes memory = s.cluster.node.gpu.memory;
+  for (std::size_t i = 0; i < std::min(top, result.ranked.size()); ++i) check(result.ranked[i], memory);
+  for (const search::Found& found : result.front) check(found, memory);
+  for (const search::WhatIf& w : what_if) {
+    if (w.best) check(*w.best, w.gpu_memory);
+  }
   return accepted;
+}
+
+std::string claims_text(const search::SearchResult& result, std::size_t top, const std::vector<search::WhatIf>& what_if) {
+  const std::size_t best = std::min(top, result.ranked.size()), front = std::min(search::kFrontLines, result.front.size());
+  const auto changed = static_cast<std::size_t>(std::count_if(what_if.begin(), what_if.end(), [](const search::WhatIf& w) { return w.best.has_value(); }));
+  if (best + front + changed == 0) return "no plan was printed, and none checked\n";
+  std::string text = fmt::format("{} lines with plans above, each accepted by the independent checker: {} of the best, {} of the front", best + front + changed, best, front);
+  if (changed > 0) text += fmt::format(", {} of what would change it", changed);
+  if (result.front.size() > front) text += fmt::format("; so are the {} of the front that are not shown", result.front.size() - front);
+  return text + "\n";
 }
 
 }  // namespace sgsim::cli

@@ -1,9 +1,11 @@
 #include "planner/cli/plan_extras.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "planner/export/export.h"
@@ -16,13 +18,16 @@
 namespace sgsim::cli {
 namespace {
 
-/// SimGrid keeps one simulation a process: a child runs it and sends the figure back.
-double in_child(const search::Problem& problem, const search::Candidate& candidate) {
+constexpr int kAskEvery = 100;  // milliseconds
+
+/// SimGrid keeps one simulation a process: a child runs it and sends the figure back. Negative: stop() ended it.
+double in_child(const search::Problem& problem, const search::Candidate& candidate, const std::function<bool()>& stop) {
   int ends[2];
   if (pipe(ends) != 0) throw EnvironmentError("cannot make a pipe for the reference simulation");
   const pid_t child = fork();
   if (child < 0) throw EnvironmentError("cannot start a process for the reference simulation");
   if (child == 0) {
+    std::signal(SIGINT, SIG_DFL);
     double seconds = -1.0;
     try {
       search::LayerCostTable table(problem);
@@ -35,19 +40,23 @@ double in_child(const search::Problem& problem, const search::Candidate& candida
   }
   close(ends[1]);
   double seconds = -1.0;
+  bool stopped = false;
+  for (pollfd end{.fd = ends[0], .events = POLLIN, .revents = 0}; !stopped && poll(&end, 1, kAskEvery) <= 0;) stopped = stop();
+  if (stopped) kill(child, SIGKILL);
   const ssize_t got = read(ends[0], &seconds, sizeof seconds);
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
+  if (stopped || stop()) return got == static_cast<ssize_t>(sizeof seconds) ? seconds : -1.0;
   if (got != static_cast<ssize_t>(sizeof seconds) || seconds < 0.0) throw EnvironmentError("the reference simulation of a plan did not come to its end");
   return seconds;
 }
 
 }  // namespace
 
-std::vector<std::pair<std::size_t, double>> reference_times(const search::Problem& problem, const search::SearchResult& result, std::size_t count) {
+std::vector<std::pair<std::size_t, double>> reference_times(const search::Problem& problem, const search::SearchResult& result, std::size_t count, const std::function<bool()>& stop) {
   std::vector<std::pair<std::size_t, double>> times;
-  for (std::size_t i = 0; i < std::min(count, result.ranked.size()); ++i) times.emplace_back(i, in_child(problem, result.ranked[i].candidate));
+  for (std::size_t i = 0; i < std::min(count, result.ranked.size()); ++i) times.emplace_back(i, stop() ? -1.0 : in_child(problem, result.ranked[i].candidate, stop));
   return times;
 }
 
@@ -67,10 +76,23 @@ std::string placement_text(const std::vector<std::pair<std::string, double>>& ti
   return text;
 }
 
-std::string export_plan(const scenario::Scenario& s, const scenario::Inputs& inputs, const search::Candidate& candidate, const std::string& folder) {
+ExportFolder::ExportFolder(std::string path) : path_(std::move(path)) {
+  if (path_.empty()) return;
   std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) throw EnvironmentError("cannot make the folder " + folder + ": " + failed.message());
+  made_ = std::filesystem::create_directories(path_, failed);
+  if (failed) throw EnvironmentError("cannot make the folder " + path_ + ": " + failed.message());
+  if (!std::filesystem::is_directory(path_)) throw EnvironmentError("cannot export to " + path_ + ": it is no folder");
+  if (access(path_.c_str(), W_OK | X_OK) != 0) throw EnvironmentError("cannot export to " + path_ + ": the folder cannot be written to");
+}
+
+void ExportFolder::done(bool exported) {
+  if (path_.empty() || exported) return;
+  fmt::print(stderr, "no plan was found: nothing was exported to {}\n", path_);
+  std::error_code ignored;
+  if (made_) std::filesystem::remove(path_, ignored);
+}
+
+std::string export_plan(const scenario::Scenario& s, const scenario::Inputs& inputs, const search::Candidate& candidate, const std::string& folder) {
   std::string text;
   const exporting::Job job{.model = inputs.shape, .plan = candidate.plan, .training = s.training, .nodes = candidate.nodes, .gpus_per_node = s.cluster.node.gpus, .model_name = inputs.model};
   for (const exporting::Exported& e : exporting::all_formats(job)) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,14 +10,27 @@
 
 namespace sgsim::cli {
 
-/// Step times of the first `count` ranked plans by the simgrid engine (index, seconds), each in a process of its own.
-[[nodiscard]] std::vector<std::pair<std::size_t, double>> reference_times(const search::Problem& problem, const search::SearchResult& result, std::size_t count);
+/// Step times of the first `count` ranked plans by the simgrid engine (index, seconds), each in a process of its own. Negative: stop() said so before
+/// it was there.
+[[nodiscard]] std::vector<std::pair<std::size_t, double>> reference_times(const search::Problem& problem, const search::SearchResult& result, std::size_t count, const std::function<bool()>& stop);
 
 /// What each order of ranks on GPUs costs the plan: dimensions, neighbours first, and step time in seconds; the usual order first.
 [[nodiscard]] std::vector<std::pair<std::string, double>> placement_of_best(const search::Problem& problem, const search::Candidate& candidate);
 [[nodiscard]] std::string placement_text(const std::vector<std::pair<std::string, double>>& times);
 
-/// Writes the plan in every format to `folder`; the files' names and what each cannot express, a line each.
+/// Where plans are exported to. Made, and found writable, before a search begins: throws EnvironmentError. An empty path is none.
+class ExportFolder {
+ public:
+  explicit ExportFolder(std::string path);
+  /// Without a plan to export: says so on stderr, and takes a folder that it made away again.
+  void done(bool exported);
+
+ private:
+  std::string path_;
+  bool made_ = false;
+};
+
+/// Writes the plan in every format to `folder`, which exists; the files' names and what each cannot express, a line each.
 [[nodiscard]] std::string export_plan(const scenario::Scenario& scenario, const scenario::Inputs& inputs, const search::Candidate& candidate, const std::string& folder);
 
 }  // namespace sgsim::cli

@@ -9,6 +9,10 @@
 
 namespace sgsim::search {
 
+double exact_work(const Candidate& candidate, std::int64_t layers) {
+  return static_cast<double>(candidate.plan.micro_batches()) * static_cast<double>(std::max<std::int64_t>(1, layers));
+}
+
 Exact::Exact(const Problem& problem, LayerCostTable& table)
     : problem_(problem), table_(table), inputs_(problem.cache.load(problem.scenario)),
       costs_(lower::training_costs(*inputs_.profile, problem.scenario.training, diagnostics_)) {}

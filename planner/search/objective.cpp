@@ -15,7 +15,7 @@ std::optional<double> cost_per_sample(const Economics& e, int gpus, Seconds step
 std::optional<double> useful_share(const Economics& e, int gpus) {
   if (!e.gpu_mtbf || !e.checkpoint || !e.restart) return std::nullopt;
   const double between = e.gpu_mtbf->value() / gpus, checkpoint = e.checkpoint->value();
-  if (between <= 0.0) return 0.0;
+  if (between <= checkpoint + e.restart->value()) return 0.0;
   const double interval = std::sqrt(2.0 * checkpoint * between);
   const double running = interval + checkpoint > 0.0 ? interval / (interval + checkpoint) : 1.0;
   const double lost = e.restart->value() + (interval + checkpoint) / 2.0;

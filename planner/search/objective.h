@@ -22,7 +22,8 @@ struct Economics {
 [[nodiscard]] std::optional<double> cost_per_sample(const Economics& economics, int gpus, Seconds step_time, std::int64_t global_batch);
 
 /// Share of the time in which a job on `gpus` GPUs makes progress: checkpoints at the interval sqrt(2 checkpoint M) with M = gpu_mtbf / gpus
-/// (Young, CACM 1974), half an interval lost and a restart paid at each failure. In [0, 1]. Nothing where one of the three is not stated.
+/// (Young, CACM 1974), half an interval lost and a restart paid at each failure. In [0, 1]; 0 where the next failure comes
+/// before a restart and a checkpoint are done. Nothing where one of the three is not stated.
 [[nodiscard]] std::optional<double> useful_share(const Economics& economics, int gpus);
 
 /// What the objective minimises: seconds, currency a sample, seconds a useful sample, bytes. CHECKs that what it needs was stated.

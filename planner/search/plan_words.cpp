@@ -77,8 +77,8 @@ std::vector<scenario::Setting> settings_of(const Candidate& c) {
     settings.push_back({"plan.fsdp.layers_per_unit", number(p.fsdp.layers_per_unit)});
     settings.push_back({"plan.fsdp.prefetch", number(p.fsdp.prefetch)});
     settings.push_back({"plan.fsdp.reshard_after_forward", flag(p.fsdp.reshard_after_forward)});
-    if (p.fsdp.shard_group > 0) settings.push_back({"plan.fsdp.shard_group", number(p.fsdp.shard_group)});
-  } else {
+    settings.push_back({"plan.fsdp.shard_group", p.fsdp.shard_group > 0 ? number(p.fsdp.shard_group) : "null"});
+  } else if (p.dp * p.cp > 1 && p.buckets.bucket.value() > 0.0) {  // one rank has no buckets
     settings.push_back({"plan.buckets.bucket", scenario::exact_text(p.buckets.bucket)});
     settings.push_back({"plan.buckets.overlap", flag(p.buckets.overlap)});
   }

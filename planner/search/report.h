@@ -8,6 +8,9 @@
 
 namespace sgsim::search {
 
+/// Plans of the front that text_report() shows at most; json_report() has all.
+inline constexpr std::size_t kFrontLines = 12;
+
 /// What is printed beside a plan.
 struct ReportInput {
   const scenario::Scenario& scenario;
@@ -17,7 +20,7 @@ struct ReportInput {
   std::int64_t tokens_a_sample = 0;                       // 0: samples are no sequences
   std::vector<WhatIf> what_if;
   std::vector<std::pair<std::string, double>> placement = {};  // JSON only: order of the ranks' dimensions, step time in seconds; the usual order first
-  std::vector<std::pair<std::size_t, double>> reference;  // step time in seconds by the simgrid engine, by index in `ranked`
+  std::vector<std::pair<std::size_t, double>> reference;  // step time in seconds by the simgrid engine, by index in `ranked`; negative: no time was left
 };
 
 /// The best plans, the Pareto front and why the others fell out: a page that a person reads.

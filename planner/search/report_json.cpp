@@ -11,7 +11,8 @@ using nlohmann::ordered_json;
 
 ordered_json number_or_null(const std::optional<double>& value) { return value ? ordered_json(*value) : ordered_json(nullptr); }
 
-ordered_json found_json(const ReportInput& in, const Found& f) {
+/// `gpu_memory`: of the machine that the plan is for.
+ordered_json found_json(const ReportInput& in, const Found& f, Bytes gpu_memory) {
   const int gpus = f.candidate.nodes * in.scenario.cluster.node.gpus;
   ordered_json settings = ordered_json::object();
   for (const scenario::Setting& s : settings_of(f.candidate)) settings[s.path] = s.value;
@@ -23,7 +24,7 @@ ordered_json found_json(const ReportInput& in, const Found& f) {
           {"estimated_step_time_s", f.estimate.step_time.value()},
           {"reserved_memory_bytes", f.figures().reserved.value()},
           {"needed_memory_bytes", f.figures().needed.value()},
-          {"memory_headroom_bytes", (in.scenario.cluster.node.gpu.memory - f.figures().needed).value()},
+          {"memory_headroom_bytes", (gpu_memory - f.figures().needed).value()},
           {"cost_per_sample", number_or_null(cost_per_sample(in.options.economics, gpus, f.figures().step_time, f.candidate.plan.global_batch))},
           {"cost_per_million_tokens", in.tokens_a_sample > 0 && in.options.economics.price ? ordered_json(1e6 * *cost_per_sample(in.options.economics, gpus, f.figures().step_time, f.candidate.plan.global_batch) / static_cast<double>(in.tokens_a_sample)) : ordered_json(nullptr)},
           {"useful_share", number_or_null(useful_share(in.options.economics, gpus))},
@@ -34,21 +35,27 @@ ordered_json found_json(const ReportInput& in, const Found& f) {
 
 std::string json_report(const ReportInput& in) {
   const SearchResult& r = in.result;
+  const Bytes capacity = in.scenario.cluster.node.gpu.memory;
   ordered_json out = {{"schema_version", 1}, {"scenario", in.scenario.file}, {"complete", r.complete}};
   out["counts"] = {{"considered", r.considered}, {"legal", r.legal}, {"estimated", r.estimated}, {"fitting", r.fitting}, {"timed", r.timed}, {"simulated", r.simulated}};
   out["wall"] = {{"enumerate_s", r.enumerate_s}, {"estimate_s", r.estimate_s}, {"exact_s", r.exact_s}, {"threads", in.options.threads}, {"layer_models", r.layer_costs}};
-  out["memory_rule"] = {{"capacity_bytes", in.scenario.cluster.node.gpu.memory.value()}, {"margin", in.options.memory_margin}};
+  out["memory_rule"] = {{"capacity_bytes", capacity.value()}, {"margin", in.options.memory_margin}};
   out["largest_estimate_error"] = r.largest_estimate_error;
   out["best"] = ordered_json::array();
-  for (std::size_t i = 0; i < std::min(in.top, r.ranked.size()); ++i) out["best"].push_back(found_json(in, r.ranked[i]));
+  for (std::size_t i = 0; i < std::min(in.top, r.ranked.size()); ++i) out["best"].push_back(found_json(in, r.ranked[i], capacity));
   for (const auto& [index, seconds] : in.reference) {
-    if (index < out["best"].size()) out["best"][index]["simgrid_step_time_s"] = seconds;
+    if (index < out["best"].size() && seconds >= 0.0) out["best"][index]["simgrid_step_time_s"] = seconds;
   }
   out["pareto_front"] = ordered_json::array();
-  for (const Found& f : r.front) out["pareto_front"].push_back(found_json(in, f));
+  for (const Found& f : r.front) out["pareto_front"].push_back(found_json(in, f, capacity));
   out["what_if"] = ordered_json::array();
   for (const WhatIf& w : in.what_if) {
-    out["what_if"].push_back({{"change", w.change}, {"best", w.best ? found_json(in, *w.best) : ordered_json(nullptr)}, {"same_plan_step_time_s", w.same ? ordered_json(w.same->step_time.value()) : ordered_json(nullptr)}});
+    out["what_if"].push_back({{"change", w.change},
+                              {"not_asked", w.not_asked.empty() ? ordered_json(nullptr) : ordered_json(w.not_asked)},
+                              {"complete", w.not_asked.empty() && w.complete},
+                              {"best", w.best ? found_json(in, *w.best, w.gpu_memory) : ordered_json(nullptr)},
+                              {"same_plan_step_time_s", w.same ? ordered_json(w.same->step_time.value()) : ordered_json(nullptr)},
+                              {"why_not_same", w.why_not_same.empty() ? ordered_json(nullptr) : ordered_json(w.why_not_same)}});
   }
   if (!in.placement.empty()) {
     out["placement"] = ordered_json::array();

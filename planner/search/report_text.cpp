@@ -10,7 +10,6 @@
 namespace sgsim::search {
 namespace {
 
-constexpr std::size_t kFrontLines = 12;
 constexpr std::size_t kRuleText = 110;
 
 std::string deviation(const Found& f) { return f.exact ? fmt::format("{:+.1f} %", 100.0 * (f.estimate.step_time / f.exact->step_time - 1.0)) : "estimate"; }
@@ -59,13 +58,18 @@ class Page {
   }
   void best() {
     line("\nbest plans");
-    if (in_.result.ranked.empty()) return line("  none: no plan that was looked at fits; see below why");
+    if (in_.result.ranked.empty()) return line(in_.result.estimated == 0 && !in_.result.complete ? "  none: stopped before any plan was looked at" : "  none: no plan that was looked at fits; see below why");
+    if (!in_.result.ranked.front().exact) line("  estimates: the search was stopped before it could simulate one of them");
     scenario::TextTable table("rrrrrrrrl");
     table.row(titles());
     for (std::size_t i = 0; i < std::min(in_.top, in_.result.ranked.size()); ++i) table.row(cells(in_.result.ranked[i]));
     text_ += table.text();
     for (const auto& [index, seconds] : in_.reference) {
       const Found& f = in_.result.ranked[index];
+      if (seconds < 0.0) {
+        line("  simgrid engine: no time left for " + short_text(f.candidate));
+        continue;
+      }
       line(fmt::format("  simgrid engine: {} for {} ({:+.2f} % against fast)", to_text(Seconds(seconds)), short_text(f.candidate), 100.0 * (seconds / f.figures().step_time.value() - 1.0)));
     }
     line("  try the first: sgsim simulate " + in_.scenario.file + " " + flags_text(in_.result.ranked.front().candidate));
@@ -84,11 +88,16 @@ class Page {
     if (in_.what_if.empty() || in_.result.ranked.empty()) return;
     const Found& now = in_.result.ranked.front();
     line("\nwhat would change it (against the best plan above)");
-    scenario::TextTable table("lrrrl");
-    table.row({"", "step", "", "same plan", "best plan then"});
+    scenario::TextTable table("lrrrrl");
+    table.row({"", "GPUs", "step", "", "same plan", "best plan then"});
     for (const WhatIf& w : in_.what_if) {
-      table.row({w.change, w.best ? to_text(w.best->figures().step_time) : "-", w.best ? fmt::format("{:+.1f} %", 100.0 * (w.best->figures().step_time / now.figures().step_time - 1.0)) : "",
-                 w.same ? to_text(w.same->step_time) : "does not run", w.best ? short_text(w.best->candidate) : "none fits"});
+      if (!w.not_asked.empty()) {
+        table.row({w.change, "-", "-", "", "-", "not asked: " + w.not_asked});
+        continue;
+      }
+      const std::string same = w.same ? to_text(w.same->step_time) : w.why_not_same, early = w.complete ? "" : " (stopped early)";
+      if (w.best) table.row({w.change, fmt::format("{}", w.best->candidate.nodes * gpus_a_node_), to_text(w.best->figures().step_time), fmt::format("{:+.1f} %", 100.0 * (w.best->figures().step_time / now.figures().step_time - 1.0)), same, short_text(w.best->candidate) + early});
+      else table.row({w.change, "-", "-", "", same, "none fits" + early});
     }
     text_ += table.text();
   }

@@ -23,6 +23,8 @@ constexpr int kExactALayout = 3;
 constexpr std::size_t kTimeWave = 1024, kWave = 8;
 constexpr std::size_t kMostFront = 160;  // plans simulated for the Pareto front at most
 constexpr std::size_t kLastTimed = 256;  // plans still timed, and kWave simulated, when the search is stopped: the best so far is not a guess
+// Of a stopped search: seconds for timing those and again for simulating, each begun one finished; and the longest that is begun (exact_work, up to 1.5 s).
+constexpr double kLastSeconds = 3.0, kLastWork = 20000.0;
 
 struct Entry {
   Found found;
@@ -42,7 +44,7 @@ class Search {
 
   [[nodiscard]] double elapsed() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
   [[nodiscard]] bool stop() {
-    if (finishing_) return false;
+    if (finishing_) return elapsed() > finish_until_;
     if (stopped_ || options_.cancelled() || (options_.budget > 0.0 && elapsed() > options_.budget)) stopped_ = true;
     return stopped_;
   }
@@ -53,6 +55,8 @@ class Search {
             .cost = cost_per_sample(options_.economics, gpus(f.candidate), f.figures().step_time, f.candidate.plan.global_batch).value_or(0.0)};
   }
   [[nodiscard]] bool fits(const Entry& e) const { return !e.too_large && rule_.fits(e.found.figures()); }
+  [[nodiscard]] double work_of(const Entry& e) const { return exact_work(e.found.candidate, layers_); }
+  [[nodiscard]] bool in_time(const Entry& e);
   template <class Work>
   void on_threads(std::size_t count, Work work) {
     parallel(threads_, count, [this] { return stop(); }, work);
@@ -80,6 +84,9 @@ class Search {
   Clock::time_point started_;
   std::atomic<bool> stopped_ = false;
   bool finishing_ = false;                 // stopped, and about to time the best so far
+  double finish_until_ = 0.0;              // of elapsed(), while finishing_
+  std::atomic<double> seconds_a_work_ = 0.0;  // the most that a simulation took so far; 0: none yet
+  std::int64_t layers_ = 0;
   Space space_;
   std::vector<Entry> entries_;             // plans that may fit, by score
   std::mutex telling_;
@@ -194,12 +201,25 @@ void Search::time_promising() {
   sort_from(0);
 }
 
+/// Whether a simulation would end within the budget, as far as those before it tell. One begun is not broken off.
+bool Search::in_time(const Entry& e) {
+  if (options_.budget <= 0.0 || finishing_) return true;
+  const double rate = seconds_a_work_ > 0.0 ? seconds_a_work_.load() : kExactSecondsAWork.value();
+  if (elapsed() + work_of(e) * rate <= options_.budget) return true;
+  stopped_ = true;
+  return false;
+}
+
 void Search::simulate(const std::vector<std::size_t>& which) {
   time(which);
   on_threads(which.size(), [&](unsigned thread, std::size_t i) {
+    if (!in_time(entries_[which[i]])) return;
     if (!exact_[thread]) exact_[thread] = std::make_unique<Exact>(problem_, table_);
     Found& found = entries_[which[i]].found;
+    const double begun = elapsed();
     found.exact = exact_[thread]->evaluate(found.candidate);
+    const double rate = (elapsed() - begun) / work_of(entries_[which[i]]);
+    for (double most = seconds_a_work_; rate > most && !seconds_a_work_.compare_exchange_weak(most, rate);) {}
     found.score = score_of(found.candidate, *found.exact);
   });
   for (const std::size_t i : which) {
@@ -239,8 +259,9 @@ void Search::simulate_leaders() {
   }
 }
 
-/// Stopped: the most promising of what was seen are timed and a few simulated all the same.
+/// Stopped: the most promising of what was seen are timed and a few simulated all the same, unless that takes long.
 void Search::finish_early() {
+  finish_until_ = elapsed() + kLastSeconds;
   finishing_ = true;
   std::vector<std::size_t> first(std::min(entries_.size(), kLastTimed));
   std::iota(first.begin(), first.end(), std::size_t{0});
@@ -249,8 +270,9 @@ void Search::finish_early() {
   if (result_.simulated == 0) {
     first.clear();
     for (std::size_t i = 0; i < entries_.size() && first.size() < kWave; ++i) {
-      if (entries_[i].found.timed && fits(entries_[i])) first.push_back(i);
+      if (entries_[i].found.timed && fits(entries_[i]) && work_of(entries_[i]) <= kLastWork) first.push_back(i);
     }
+    finish_until_ = elapsed() + kLastSeconds;
     simulate(first);
   }
   finishing_ = false;
@@ -291,6 +313,7 @@ void Search::rank() {
     shown[i] = true;
   }
   std::stable_sort(result_.front.begin(), result_.front.end(), [](const Found& a, const Found& b) { return a.figures().step_time < b.figures().step_time; });
+  const bool any_exact = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.found.exact && fits(e); });
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Found& found = entries_[i].found;
     if (found.timed) ++result_.timed;
@@ -299,7 +322,7 @@ void Search::rank() {
       continue;
     }
     ++result_.fitting;
-    if (found.exact) result_.ranked.push_back(found);
+    if (found.exact || (stopped_ && !any_exact && found.timed)) result_.ranked.push_back(found);
     else if (!shown[i]) ++result_.rejections["slower"].plans;
   }
   if (auto slower = result_.rejections.find("slower"); slower != result_.rejections.end()) slower->second.example = "fits, and neither among the leaders nor on the front";
@@ -309,6 +332,7 @@ void Search::rank() {
 SearchResult Search::run() {
   const scenario::Inputs inputs = problem_.cache.load(problem_.scenario);
   space_ = enumerate(axes_, inputs.shape, problem_.scenario.cluster, problem_.scenario.plan, inputs.graph.get());
+  layers_ = inputs.shape.layers;
   result_.rejections = space_.rejections;
   result_.considered = space_.considered;
   result_.legal = space_.plans;

@@ -21,7 +21,7 @@ struct SearchOptions {
   Objective objective = Objective::time;
   Economics economics;
   unsigned threads = 1;
-  double budget = 0.0;             // seconds of wall time; 0: none
+  double budget = 0.0;             // seconds of wall time; 0: none. What is begun is ended: docs/planning.md says how much longer it may take
   std::size_t most_exact = 200;    // plans that are simulated at most
   /// What a plan needs, and this share of it on top, must be within the GPU's memory. Predicted against measured peaks: of 18 runs of PyTorch on H200
   /// 17 were within 5 % and one took 14 % more; published runs took 14 % more on average, blocks held unused included (docs/planning.md).
@@ -43,7 +43,7 @@ struct Found {
 };
 
 struct SearchResult {
-  std::vector<Found> ranked;       // simulated plans that fit, best first
+  std::vector<Found> ranked;       // simulated plans that fit, best first; where a search was stopped before it could simulate one that does, timed ones
   std::vector<Found> front;        // Pareto front of all that fit, by step time
   Rejections rejections;           // why the others fell out; "slower": fits and is neither ranked nor on the front
   std::uint64_t considered = 0, legal = 0, estimated = 0, fitting = 0, timed = 0, simulated = 0;  // timed: the bound did not rule them out

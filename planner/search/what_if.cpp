@@ -1,5 +1,9 @@
 #include "planner/search/what_if.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "planner/search/exact.h"
@@ -8,51 +12,77 @@
 namespace sgsim::search {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 struct Change {
   std::string name;
+  std::string not_asked;      // why it cannot be made
   scenario::Scenario scenario;
+  std::vector<int> nodes;     // that the search tries
+  int nodes_of_same = 1;      // that the plan from before gets
 };
 
-std::vector<Change> changes_of(const scenario::Scenario& base) {
-  std::vector<Change> changes;
-  changes.push_back({"twice the GPU memory", base});
-  changes.back().scenario.cluster.node.gpu.memory = base.cluster.node.gpu.memory * 2.0;
-  if (base.cluster.nodes > 1) {
-    if (base.cluster.nodes % 2 == 0) {
-      changes.push_back({"half of the nodes", base});
-      changes.back().scenario.cluster.nodes = base.cluster.nodes / 2;
-    }
-    changes.push_back({"every NIC at half its rate", base});
-    changes.back().scenario.cluster.node.nic.bandwidth = base.cluster.node.nic.bandwidth * 0.5;
-  }
+std::vector<Change> changes_of(const scenario::Scenario& base, const Axes& axes, int nodes) {
+  std::vector<Change> changes(3, Change{.name = "", .not_asked = "", .scenario = base, .nodes = axes.nodes, .nodes_of_same = nodes});
+  changes[0].name = "twice the GPU memory";
+  changes[0].scenario.cluster.node.gpu.memory = base.cluster.node.gpu.memory * 2.0;
+  changes[1].name = "half of the nodes";
+  if (nodes % 2 != 0) changes[1].not_asked = fmt::format("{} node{} no half", nodes, nodes == 1 ? " has" : "s have");
+  changes[1].nodes = {nodes / 2};
+  changes[1].nodes_of_same = nodes / 2;
+  changes[2].name = "every NIC at half its rate";
+  if (nodes == 1) changes[2].not_asked = "the best plan is on one node, which uses no NIC";
+  changes[2].scenario.cluster.node.nic.bandwidth = base.cluster.node.nic.bandwidth * 0.5;
   return changes;
 }
 
-/// The plan on a changed machine; with fewer nodes it has fewer data-parallel replicas.
-std::optional<Figures> kept(const Problem& problem, double margin, Candidate candidate) {
-  const int before = candidate.nodes;
-  candidate.nodes = problem.scenario.cluster.nodes;
-  if (candidate.plan.dp * candidate.nodes % before != 0) return std::nullopt;
-  candidate.plan.dp = candidate.plan.dp * candidate.nodes / before;
-  if (!plan::check_plan(problem.cache.load(problem.scenario).shape, candidate.plan, problem.scenario.cluster).empty()) return std::nullopt;
+/// The plan on a changed machine; with fewer nodes it has fewer data-parallel replicas. `seconds` < 0: as many as it takes.
+void keep(const Problem& problem, double margin, double seconds, Candidate candidate, int nodes, WhatIf& answer) {
+  answer.why_not_same = "does not run";
+  const int before = std::exchange(candidate.nodes, nodes);
+  if (candidate.plan.dp * nodes % before != 0) return;
+  candidate.plan.dp = candidate.plan.dp * nodes / before;
+  const plan::ModelShape shape = problem.cache.load(problem.scenario).shape;
+  if (!plan::check_plan(shape, candidate.plan, resized(problem.scenario.cluster, nodes)).empty()) return;
+  if (seconds >= 0.0 && exact_work(candidate, shape.layers) * kExactSecondsAWork.value() > seconds) {
+    answer.why_not_same = "no time left";
+    return;
+  }
   LayerCostTable table(problem);
   const Figures figures = Exact(problem, table).evaluate(candidate);
   const MemoryRule rule{.capacity = problem.scenario.cluster.node.gpu.memory, .margin = margin};
-  return rule.fits(figures) ? std::optional(figures) : std::nullopt;
+  if (!rule.fits(figures)) return;
+  answer.same = figures;
+  answer.why_not_same.clear();
 }
 
 }  // namespace
 
 std::vector<WhatIf> what_if(const Problem& problem, const Axes& axes, const SearchOptions& options, const Candidate& before) {
+  const Clock::time_point started = Clock::now();
+  const auto left = [&] { return options.budget - std::chrono::duration<double>(Clock::now() - started).count(); };
+  const bool limited = options.budget > 0.0;
+  const std::vector<Change> changes = changes_of(problem.scenario, axes, before.nodes);
+  auto to_ask = std::count_if(changes.begin(), changes.end(), [](const Change& c) { return c.not_asked.empty(); });
   std::vector<WhatIf> answers;
-  for (const Change& change : changes_of(problem.scenario)) {
-    if (options.cancelled()) break;
-    const Problem changed{.scenario = change.scenario, .cache = problem.cache, .engine = problem.engine};
-    Axes tried = axes;
-    tried.nodes = {change.scenario.cluster.nodes};
-    SearchResult result = search(changed, tried, options);
-    WhatIf answer{.change = change.name, .best = {}, .same = kept(changed, options.memory_margin, before)};
-    if (!result.ranked.empty()) answer.best = std::move(result.ranked.front());
+  for (const Change& change : changes) {
+    WhatIf answer;
+    answer.change = change.name;
+    answer.not_asked = change.not_asked;
+    answer.gpu_memory = change.scenario.cluster.node.gpu.memory;
+    if (answer.not_asked.empty() && options.cancelled()) answer.not_asked = "stopped before";
+    if (answer.not_asked.empty() && limited && left() <= 0.0) answer.not_asked = "no time left";
+    if (answer.not_asked.empty()) {
+      const Problem changed{.scenario = change.scenario, .cache = problem.cache, .engine = problem.engine};
+      Axes tried = axes;
+      tried.nodes = change.nodes;
+      SearchOptions limits = options;
+      if (limited) limits.budget = left() / static_cast<double>(to_ask--);
+      SearchResult result = search(changed, tried, limits);
+      answer.complete = result.complete;
+      if (!result.ranked.empty()) answer.best = std::move(result.ranked.front());
+      keep(changed, options.memory_margin, limited ? std::max(0.0, left()) : -1.0, before, change.nodes_of_same, answer);
+    }
     answers.push_back(std::move(answer));
   }
   return answers;

@@ -48,3 +48,10 @@ TEST_CASE("objective: useful share of the time under failures") {
   e.restart = Seconds(100.0);
   CHECK(*search::useful_share(e, 100) == Approx(1000.0 / 1050.0 * 10000.0 / 10625.0));
 }
+
+TEST_CASE("objective: no time is useful where the next failure comes before restart and checkpoint are done") {
+  // 10 GPUs of 1,500 s between failures: one in 150 s, which is what restart and checkpoint take.
+  search::Economics e{.price = {}, .gpu_mtbf = Seconds(1500.0), .checkpoint = Seconds(50.0), .restart = Seconds(100.0)};
+  CHECK(*search::useful_share(e, 10) == 0.0);
+  CHECK(*search::useful_share(e, 9) > 0.0);
+}

@@ -233,6 +233,19 @@ TEST_CASE("search: stopped at once it has simulated plans all the same") {
   for (const search::Found& f : result.front) CHECK(f.timed);
 }
 
+TEST_CASE("search: of a stopped search no long step is simulated; estimates are ranked, and say so") {
+  Setup t;
+  t.s.plan.global_batch = 1 << 20;  // 16 GPUs: at least 16,384 micro-batches of eight layers
+  search::SearchOptions options;
+  options.cancelled = [asked = 0]() mutable { return ++asked > 40; };
+  const search::SearchResult result = search::search(t.problem, t.axes, options);
+  CHECK_FALSE(result.complete);
+  CHECK(result.simulated == 0);
+  REQUIRE_FALSE(result.ranked.empty());
+  for (const search::Found& f : result.ranked) CHECK((f.timed && !f.exact));
+  CHECK(std::is_sorted(result.ranked.begin(), result.ranked.end(), [](const auto& a, const auto& b) { return a.score < b.score; }));
+}
+
 TEST_CASE("search: cancelled at once it still comes back, and says that it is not complete") {
   Setup t;
   int asked = 0;
