@@ -165,7 +165,7 @@ ExitCode exit_code(const search::SearchResult& result) {
   if (result.complete) return ExitCode::infeasible;
   const std::string what = interrupted ? "the search was interrupted" : "the budget ended";
   fmt::print(stderr, "sgsim: {}; {}\n", result.estimated == 0 ? what + " before any plan was looked at" : fmt::format("{} after {} plans were looked at, of which none fits: others may", what, result.estimated),
-             interrupted ? "nothing is known of what fits" : "give more (--budget SECONDS)");
+             interrupted ? "let it run for longer" : "give more (--budget SECONDS)");
   return interrupted ? kInterrupted : ExitCode::bad_input;
 }
 

@@ -40,7 +40,7 @@ std::string json_report(const ReportInput& in) {
   out["counts"] = {{"considered", r.considered}, {"legal", r.legal}, {"estimated", r.estimated}, {"fitting", r.fitting}, {"timed", r.timed}, {"simulated", r.simulated}};
   out["wall"] = {{"enumerate_s", r.enumerate_s}, {"estimate_s", r.estimate_s}, {"exact_s", r.exact_s}, {"threads", in.options.threads}, {"layer_models", r.layer_costs}};
   out["memory_rule"] = {{"capacity_bytes", capacity.value()}, {"margin", in.options.memory_margin}};
-  out["largest_estimate_error"] = r.largest_estimate_error;
+  out["largest_estimate_error"] = r.simulated > 0 ? ordered_json(r.largest_estimate_error) : ordered_json(nullptr);
   out["best"] = ordered_json::array();
   for (std::size_t i = 0; i < std::min(in.top, r.ranked.size()); ++i) out["best"].push_back(found_json(in, r.ranked[i], capacity));
   for (const auto& [index, seconds] : in.reference) {

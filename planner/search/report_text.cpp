@@ -50,9 +50,9 @@ class Page {
     line(fmt::format("{}: {} plans considered, {} legal, {} estimated, {} fit, {} timed, {} simulated{}", in_.scenario.file, scenario::grouped(static_cast<std::int64_t>(r.considered)),
                      scenario::grouped(static_cast<std::int64_t>(r.legal)), scenario::grouped(static_cast<std::int64_t>(r.estimated)), scenario::grouped(static_cast<std::int64_t>(r.fitting)),
                      scenario::grouped(static_cast<std::int64_t>(r.timed)), r.simulated, r.complete ? "" : "; STOPPED EARLY: the best so far"));
-    line(fmt::format("  listed in {:.2f} s, estimated in {:.2f} s ({:.0f} plans a second on {} thread{}), leaders simulated in {:.2f} s; estimates within {:.1f} % of the simulated",
+    line(fmt::format("  listed in {:.2f} s, estimated in {:.2f} s ({:.0f} plans a second on {} thread{}), leaders simulated in {:.2f} s{}",
                      r.enumerate_s, r.estimate_s, static_cast<double>(r.estimated) / std::max(1e-9, r.estimate_s), in_.options.threads, in_.options.threads == 1 ? "" : "s", r.exact_s,
-                     100.0 * r.largest_estimate_error));
+                     r.simulated > 0 ? fmt::format("; estimates within {:.1f} % of the simulated", 100.0 * r.largest_estimate_error) : ""));
     line(fmt::format("  memory: {} a GPU; a plan fits if what it needs and {:.3g} % on top (--memory-margin) are there; \"shown\" counts blocks too that the allocator holds and can give back",
                      to_text(capacity_), 100.0 * in_.options.memory_margin));
   }
@@ -97,7 +97,7 @@ class Page {
       }
       const std::string same = w.same ? to_text(w.same->step_time) : w.why_not_same, early = w.complete ? "" : " (stopped early)";
       if (w.best) table.row({w.change, fmt::format("{}", w.best->candidate.nodes * gpus_a_node_), to_text(w.best->figures().step_time), fmt::format("{:+.1f} %", 100.0 * (w.best->figures().step_time / now.figures().step_time - 1.0)), same, short_text(w.best->candidate) + early});
-      else table.row({w.change, "-", "-", "", same, "none fits" + early});
+      else table.row({w.change, "-", "-", "", same, w.complete ? "none fits" : "not known: stopped before one that fits was found"});
     }
     text_ += table.text();
   }
