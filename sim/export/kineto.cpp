@@ -1,4 +1,6 @@
 #include <map>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,7 +25,10 @@ class RankWriter {
     base_ -= ((base_ % 1000) + 1000) % 1000;
     number_ = rank_.rank >= 0 ? rank_.rank : static_cast<std::int32_t>(index);
     write_header();
-    for (const trace::HostOp& op : rank_.ops) write_host_op(op);
+    for (const trace::HostOp& op : rank_.ops) {
+      if (run_.strings.at(op.name).starts_with("ProfilerStep#")) marked_.emplace(op.thread, op.start);
+      write_host_op(op);
+    }
     for (const trace::HostCall& call : rank_.calls) write_call(call);
     for (std::uint32_t i = 0; i < rank_.device_ops.size(); ++i) write_device_op(i);
     for (const trace::Step& step : rank_.steps) write_step(step);
@@ -72,14 +77,13 @@ class RankWriter {
       return;
     }
     const char* category = op.kind == trace::HostKind::op ? "cpu_op" : op.kind == trace::HostKind::python ? "python_function" : "user_annotation";
-    if (op.kind == trace::HostKind::annotation && run_.strings.at(op.name).starts_with("ProfilerStep#") && !rank_.steps.empty()) return;  // written as a step
     begin(category, run_.strings.at(op.name), process(op.thread), thread(op.thread), op.start, op.duration);
     if (op.id >= 0) out_ += fmt::format("\"External id\": {}", op.id);
     end();
   }
 
   void write_step(const trace::Step& step) {
-    if (step.start == trace::kNoTime) return;
+    if (step.start == trace::kNoTime || marked_.contains({step.thread, step.start})) return;  // its mark was written as what it is: an annotation, in old files an operator
     begin("user_annotation", fmt::format("ProfilerStep#{}", std::max<std::int64_t>(0, step.number)), process(step.thread), thread(step.thread), step.start, step.duration);
     end();
   }
@@ -161,6 +165,7 @@ class RankWriter {
   trace::Nanoseconds base_ = 0;
   std::int32_t number_ = 0;
   std::uint64_t events_ = 0;
+  std::set<std::pair<std::uint32_t, trace::Nanoseconds>> marked_;  // steps with a host record
   std::string out_;
 };
 

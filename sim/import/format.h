@@ -66,8 +66,8 @@ struct Format {
 [[nodiscard]] const Format& recognise(const FileHead& head);
 
 /// Imports a file, or the files of a folder and its subfolders: one result a format found there, or several (Format::one_by_one, read_apart). Files
-/// that nobody knows are counted in the report of the first result ("import.file.unknown"), as are hidden folders, which are passed over; a folder with no known file is
-/// an InputError.
+/// that nobody knows are counted in the report of the first result ("import.file.unknown"), as are those that cannot be read, with the reason ("import.file.not_readable"), and hidden folders, which are passed over; a folder with no known file, or
+/// none that can be read, is an InputError.
 [[nodiscard]] std::vector<Imported> import_path(const std::string& path, const Progress& progress);
 
 [[nodiscard]] const Diagnostics& report_of(const Imported& imported);

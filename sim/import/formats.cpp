@@ -1,17 +1,15 @@
-#include <zlib.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <memory>
 
 #include "sim/core/error.h"
 #include "sim/import/format.h"
 #include "sim/import/chakra/chakra.h"
 #include "sim/import/cuda_graph_dot/cuda_graph_dot.h"
 #include "sim/import/fx_text/fx_text.h"
+#include "sim/import/kineto/byte_source.h"
 #include "sim/import/kineto/kineto.h"
 #include "sim/import/nccl_topo/nccl_topo.h"
 #include "sim/import/nsys/nsys.h"
@@ -112,7 +110,17 @@ Files files_of(const std::string& top) {
   return files;
 }
 
-void tell(const Files& files, const std::vector<std::string>& unknown, Diagnostics& report) {
+/// A file of a folder that cannot be read, and why.
+struct Bad {
+  std::string file;
+  InputError error;
+};
+
+void tell(const Files& files, const std::vector<std::string>& unknown, const std::vector<Bad>& bad, Diagnostics& report) {
+  for (const Bad& one : bad) {
+    const InputProblem& problem = one.error.problem();
+    report.add("import.file.not_readable", Severity::error, fmt::format("{}: {}found {}, expected {}", one.file, problem.where.empty() ? "" : problem.where + ": ", problem.found, problem.expected));
+  }
   for (const std::string& file : files.nested) report.add("import.file.in_subfolder", Severity::info, file);
   for (const std::string& folder : files.hidden) report.add("import.file.hidden_folder_passed_over", Severity::warning, folder);
   for (const std::string& folder : files.unreadable) report.add("import.file.folder_unreadable", Severity::error, folder);
@@ -127,20 +135,49 @@ void merge_execution_traces(std::vector<Imported>& results) {
     if (format_of(imported) == "kineto") profiles.push_back(&std::get<trace::ImportedRun>(imported));
   }
   if (profiles.empty() || execution == results.end()) return;
-  pytorch_et::merge(profiles, std::get<trace::ImportedRun>(*execution));
+  auto& traced = std::get<trace::ImportedRun>(*execution);
+  if (const std::string reason = pytorch_et::merge(profiles, traced); !reason.empty()) {
+    traced.report.add("import.pytorch_et.other_run", Severity::warning, reason);  // a result of its own
+    return;
+  }
   profiles.front()->report.merge(report_of(*execution));
   results.erase(execution);
+}
+
+std::vector<Imported> read_files(const Format& format, const std::vector<std::string>& paths, const Progress& progress) {
+  if (format.read_apart != nullptr) return format.read_apart(paths, progress);
+  std::vector<Imported> results;
+  results.push_back(format.read(paths, progress));
+  return results;
+}
+
+/// Reads again without the file that an error names, so that one bad file does not hide the others.
+std::vector<Imported> read_good(const Format& format, std::vector<std::string> paths, const Progress& progress, std::vector<Bad>& bad) {
+  while (!paths.empty()) {
+    try {
+      return read_files(format, paths, progress);
+    } catch (const InputError& error) {
+      const auto named = std::find(paths.begin(), paths.end(), error.problem().file);
+      if (named == paths.end()) throw;
+      bad.push_back({*named, error});
+      paths.erase(named);
+    }
+  }
+  return {};
 }
 
 std::vector<Imported> import_folder(const std::string& folder, const Progress& progress) {
   std::map<std::size_t, std::vector<std::string>> by_format;
   std::vector<std::string> unknown;
+  std::vector<Bad> bad;
   const Files files = files_of(folder);
   for (const std::string& file : files.paths) {
     const Format* format = nullptr;
     try {
       format = best_format(read_head(file));
-    } catch (const InputError&) {  // empty or damaged: counted below, so that one bad file does not hide the others
+    } catch (const InputError& error) {  // empty or damaged
+      bad.push_back({file, error});
+      continue;
     }
     if (format == nullptr || format->name == "known") {  // a folder may hold other files beside traces
       unknown.push_back(file);
@@ -149,21 +186,24 @@ std::vector<Imported> import_folder(const std::string& folder, const Progress& p
     }
   }
   if (by_format.empty()) {
-    throw InputError({.file = folder, .where = "", .found = fmt::format("{} files ({} of them in subfolders), none of a known format{}", unknown.size(), files.nested.size(), unknown.empty() ? "" : ", for example " + unknown.front()),
+    const std::string example = !unknown.empty() ? ", for example " + unknown.front() : bad.empty() ? "" : fmt::format(", for example {}: {}", bad.front().file, bad.front().error.problem().found);
+    throw InputError({.file = folder, .where = "", .found = fmt::format("{} files ({} of them in subfolders), none of a known format{}", files.paths.size(), files.nested.size(), example),
                       .expected = "files of " + names(), .hint = files.hidden.empty() ? "" : "hidden folders are passed over: " + files.hidden.front()});
   }
   std::vector<Imported> result;
   for (const auto& [index, paths] : by_format) {
-    if (formats()[index].read_apart != nullptr) {
-      for (Imported& one : formats()[index].read_apart(paths, progress)) result.push_back(std::move(one));
-    } else if (!formats()[index].one_by_one) {
-      result.push_back(formats()[index].read(paths, progress));
-    } else {
-      for (const std::string& file : paths) result.push_back(formats()[index].read({file}, progress));
+    std::vector<std::vector<std::string>> together{paths};
+    if (formats()[index].one_by_one) {
+      together.clear();
+      for (const std::string& file : paths) together.push_back({file});
+    }
+    for (const auto& some : together) {
+      for (Imported& one : read_good(formats()[index], some, progress, bad)) result.push_back(std::move(one));
     }
   }
+  if (result.empty()) throw bad.back().error;
   merge_execution_traces(result);
-  std::visit([&](auto& first) { tell(files, unknown, first.report); }, result.front());
+  std::visit([&](auto& first) { tell(files, unknown, bad, first.report); }, result.front());
   return result;
 }
 
@@ -171,16 +211,20 @@ std::vector<Imported> import_folder(const std::string& folder, const Progress& p
 
 FileHead read_head(const std::string& path) {
   FileHead head{.path = path, .bytes = std::string(kHeadBytes, '\0')};
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-  if (!file || !std::filesystem::is_regular_file(path)) {
-    throw InputError({.file = path, .where = "", .found = "no readable file", .expected = "a trace, graph or topology file", .hint = ""});
+  if (!std::filesystem::is_regular_file(path)) throw InputError({.file = path, .where = "", .found = "no readable file", .expected = "a trace, graph or topology file", .hint = ""});
+  kineto::ByteSource source(path);
+  std::size_t read = 0;
+  while (read < head.bytes.size()) {
+    const std::size_t got = source.read(head.bytes.data() + read, head.bytes.size() - read);
+    if (got == 0) break;
+    read += got;
   }
-  const int read = gzread(file.get(), head.bytes.data(), static_cast<unsigned>(head.bytes.size()));
-  head.packed = gzdirect(file.get()) == 0;
-  if (read <= 0) {
-    throw InputError({.file = path, .where = "", .found = std::filesystem::file_size(path) == 0 ? "an empty file" : head.packed || read < 0 ? "gzip data that cannot be unpacked or ends before its first byte" : "a file without bytes", .expected = "a trace, graph or topology file", .hint = ""});
+  head.packed = source.packed();
+  if (read == 0) {
+    const std::string reason = source.damage().empty() ? "" : " (" + source.damage() + ")";
+    throw InputError({.file = path, .where = "", .found = source.file_bytes() == 0 ? "an empty file" : head.packed ? "gzip data without a byte that can be unpacked" + reason : "a file without bytes", .expected = "a trace, graph or topology file", .hint = ""});
   }
-  head.bytes.resize(static_cast<std::size_t>(read));
+  head.bytes.resize(read);
   head.whole = head.bytes.size() < kHeadBytes;
   return head;
 }

@@ -56,7 +56,7 @@ CASES = [
     ("the same, replayed: no hang", "kineto/rank-0.json kineto/rank-1-other-order.json", 0, [("import.match.operations_differ", 2), "error of a step"], ["replay"]),
     ("ids of every number type", "kineto/attribute_types.json", 0, [(K + "kernels", 2), "1 streams"]),
     ("attributes as int, uint, float and double (Chakra)", "import_chakra/attribute_types.json", 0,
-     [("import.chakra.collective_all_reduce", 4), ("import.chakra.collective_all_gather", 1), ("import.chakra.collective_reduce_scatter", 1), ("import.chakra.zero_size", 1)]),
+     [("import.chakra.collectives.all_reduce", 4), ("import.chakra.collectives.all_gather", 1), ("import.chakra.collectives.reduce_scatter", 1), ("import.chakra.zero_size", 1)]),
     ("a cycle (Chakra)", "import_chakra/cycle.json", 2, ['found a cycle of 3 nodes: 1 "a" -> 2 "b" -> 4 "d" -> 1 "a"']),
     ("a cycle (execution trace)", "import_pytorch_et/cycle.json", 2, ['found a cycle of 3 nodes: 2 "aten::a" -> 3 "aten::b" -> 4 "aten::c" -> 2 "aten::a"']),
     ("a cycle (CUDA graph dump)", "import_cuda_graph_dot/cycle.dot", 2, ["found a cycle of 3 nodes: a -> b -> c -> a"]),

@@ -45,6 +45,7 @@ class Builder {
 
   void index_nodes() {
     for (std::uint32_t i = 0; i < document_.nodes.size(); ++i) {
+      if (document_.nodes[i].start_us > kLongestMicros && !document_.nodes[i].integer("start_ns")) count("overflowing_start", Severity::warning, fmt::format("node {}: at {} us, taken as without a start", document_.nodes[i].id, document_.nodes[i].start_us));
       if (!index_.emplace(document_.nodes[i].id, i).second) count("repeated_id", Severity::error, fmt::format("a second node {}; dependencies go to the first", document_.nodes[i].id));
     }
     timed_ = std::any_of(document_.nodes.begin(), document_.nodes.end(), [](const Node& node) { return node.start_us > 0 || node.integer("start_ns"); });
@@ -177,7 +178,7 @@ class Builder {
     if (peer && node.type != NodeType::collective) collective.peer = static_cast<std::int32_t>(std::clamp<std::int64_t>(*peer, -1, 1 << 30));
     collective.group = groups_.of(node, run_);
     collective.device_op = device_op;
-    count(std::string("collective_") + trace::name_of(collective.kind), Severity::info, node.name);
+    count(std::string("collectives.") + trace::name_of(collective.kind), Severity::info, node.name);
     rank_.collectives.push_back(collective);
   }
 

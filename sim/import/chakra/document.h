@@ -20,6 +20,7 @@ using Value = std::variant<std::monostate, std::int64_t, double, bool, std::stri
 
 struct Node {
   std::uint64_t id = 0;
+  bool numbered = true;                           // false: the file has no usable id; `id` is one that no node has
   NodeType type = NodeType::invalid;
   std::string name;
   std::vector<std::uint64_t> control, data;       // ids that it depends on

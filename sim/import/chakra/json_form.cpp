@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,7 +24,7 @@ std::string plain(std::string_view key) {
   return text;
 }
 
-/// Numbers, and numbers in quotes as protobuf's JSON writes 64-bit ones.
+/// Numbers, and numbers in quotes as protobuf's JSON writes 64-bit ones. Unsigned ones keep their 64 bits.
 std::optional<std::int64_t> integer_of(const Json& json) {
   if (json.is_number_integer()) return json.get<std::int64_t>();
   if (json.is_number_float()) return static_cast<std::int64_t>(std::max(-9e15, std::min(9e15, json.get<double>())));
@@ -30,6 +33,22 @@ std::optional<std::int64_t> integer_of(const Json& json) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+/// Nothing for what is no whole number.
+std::optional<std::uint64_t> id_of(const Json& json) {
+  if (json.is_number_integer()) return static_cast<std::uint64_t>(json.get<std::int64_t>());
+  if (json.is_number_float()) {
+    const double value = json.get<double>();
+    return value == std::floor(value) && std::abs(value) < 9e15 ? std::optional(static_cast<std::uint64_t>(static_cast<std::int64_t>(value))) : std::nullopt;
+  }
+  if (!json.is_string()) return std::nullopt;
+  const std::string& text = json.get_ref<const std::string&>();
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size()) return value;
+  const auto negative = integer_of(json);
+  return negative ? std::optional(static_cast<std::uint64_t>(*negative)) : std::nullopt;
 }
 
 NodeType type_of(const Json& json) {
@@ -48,15 +67,49 @@ Value value_of(const Json& json) {
   return {};
 }
 
-void read_ids(const Json& json, std::vector<std::uint64_t>& ids) {
+/// A node as it is read.
+struct Reading {
+  Node node;
+  Diagnostics& report;
+  std::string label;  // for examples: "node 3 "gemm""
+
+  void count(std::string_view what, Severity severity, std::string_view example) { report.add(fmt::format("import.chakra.{}", what), severity, fmt::format("{}: {}", label, example)); }
+};
+
+void read_ids(const Json& json, std::vector<std::uint64_t>& ids, Reading& reading) {
   const auto add = [&](const Json& item) {
-    if (const auto id = integer_of(item)) ids.push_back(static_cast<std::uint64_t>(*id));
+    if (const auto id = id_of(item)) ids.push_back(*id);
+    else if (!item.is_null()) reading.count("unusable_dependency", Severity::error, fmt::format("on {}", item.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80)));
   };
   if (json.is_array()) {
     for (const Json& item : json) add(item);
   } else {
     add(json);
   }
+}
+
+/// A time of "start" or "duration" in microseconds; what is no time is 0 and counted. Fractions go to the attribute of exact times. What is too large is told where
+/// times are used.
+std::uint64_t micros_of(const Json& json, const char* what, Reading& reading) {
+  constexpr double kExact = 4503599627370496.0;  // 2^52 us
+  if (json.is_null()) return 0;
+  const auto unusable = [&](const char* why) {
+    reading.count(fmt::format("{}_{}", why, what), Severity::warning, fmt::format("{} us taken as 0", json.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80)));
+    return std::uint64_t{0};
+  };
+  if (json.is_number_unsigned()) return json.get<std::uint64_t>();
+  if (json.is_number_integer()) return json.get<std::int64_t>() < 0 ? unusable("negative") : static_cast<std::uint64_t>(json.get<std::int64_t>());
+  if (json.is_number_float()) {
+    const double value = json.get<double>();
+    if (!(value >= 0.0)) return unusable("negative");
+    if (value > kExact) return static_cast<std::uint64_t>(std::min(value, 9e18));
+    if (value != std::floor(value)) reading.node.attributes.try_emplace(fmt::format("{}_ns", what), static_cast<std::int64_t>(std::llround(value * 1000.0)));
+    return static_cast<std::uint64_t>(value);
+  }
+  const auto number = id_of(json);
+  if (!number) return unusable("unusable");
+  const std::string& text = json.get_ref<const std::string&>();
+  return text.starts_with('-') && *number != 0 ? unusable("negative") : *number;
 }
 
 /// [{"name": "comm_size", "int64Val": "4"}, ...]
@@ -82,24 +135,42 @@ void read_attributes(const Json& json, Node& node, Diagnostics& report) {
   }
 }
 
-Node read_node(const Json& json, Diagnostics& report) {
-  Node node;
+/// The id, and what the node is called in examples.
+void read_name(const Json& json, Reading& reading) {
+  std::string id = "none";
+  reading.node.numbered = false;
   for (const auto& [key, item] : json.items()) {
     const std::string word = plain(key);
-    if (word == "id") {
-      node.id = static_cast<std::uint64_t>(integer_of(item).value_or(0));
-    } else if (word == "name" && item.is_string()) {
-      node.name = item.get<std::string>();
+    if (word == "name" && item.is_string()) reading.node.name = item.get<std::string>();
+    if (word != "id") continue;
+    id = item.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80);
+    if (const auto number = id_of(item)) {
+      reading.node.id = *number;
+      reading.node.numbered = true;
+    }
+  }
+  reading.label = reading.node.numbered ? fmt::format("node {} \"{}\"", reading.node.id, reading.node.name) : fmt::format("node \"{}\"", reading.node.name);
+  if (!reading.node.numbered) reading.count("unusable_id", Severity::error, fmt::format("its id is {}; it stays, nothing can depend on it", id));
+}
+
+Node read_node(const Json& json, Diagnostics& report) {
+  Reading reading{.node = {}, .report = report, .label = {}};
+  read_name(json, reading);
+  Node& node = reading.node;
+  for (const auto& [key, item] : json.items()) {
+    const std::string word = plain(key);
+    if (word == "id" || (word == "name" && item.is_string())) {
+      continue;
     } else if (word == "nodetype" || word == "type") {
       node.type = type_of(item);
     } else if (word == "ctrldeps" || word == "parent") {
-      read_ids(item, node.control);
+      read_ids(item, node.control, reading);
     } else if (word == "datadeps" || word == "dep") {
-      read_ids(item, node.data);
+      read_ids(item, node.data, reading);
     } else if (word == "runtime" || word == "durationmicros" || word == "duration") {
-      node.duration_us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer_of(item).value_or(0)));
+      node.duration_us = micros_of(item, "duration", reading);
     } else if (word == "starttimemicros" || word == "starttime") {
-      node.start_us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer_of(item).value_or(0)));
+      node.start_us = micros_of(item, "start", reading);
     } else if (word == "attr" || word == "attribute") {
       read_attributes(item, node, report);
     } else if (word == "iscpuop") {
@@ -109,7 +180,23 @@ Node read_node(const Json& json, Diagnostics& report) {
       node.attributes.insert_or_assign(key, value_of(item));
     }
   }
-  return node;
+  return std::move(reading.node);
+}
+
+/// Nodes without a usable id get one that no other node has and none depends on.
+void number_rest(Document& document) {
+  std::set<std::uint64_t> taken;
+  for (const Node& node : document.nodes) {
+    if (node.numbered) taken.insert(node.id);
+    taken.insert(node.control.begin(), node.control.end());
+    taken.insert(node.data.begin(), node.data.end());
+  }
+  std::uint64_t next = 0;
+  for (Node& node : document.nodes) {
+    if (node.numbered) continue;
+    while (taken.contains(next)) ++next;
+    node.id = next++;
+  }
 }
 
 /// One value after the other: protobuf's JSON of a stream.
@@ -190,6 +277,7 @@ Document parse_json_form(std::string_view text, const std::string& file, Diagnos
   Document document;
   document.file = file;
   for (const Json& value : values_of(text, file)) add_nodes(value, document, report);
+  if (std::any_of(document.nodes.begin(), document.nodes.end(), [](const Node& node) { return !node.numbered; })) number_rest(document);
   if (document.nodes.empty()) throw InputError({.file = file, .where = "$", .found = "no node", .expected = "a Chakra execution trace in JSON", .hint = ""});
   return document;
 }

@@ -2,46 +2,121 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <limits>
+#include <string_view>
 
 #include "sim/core/error.h"
 
 namespace sgsim::import::kineto {
+namespace {
+
+constexpr int kGzipWindow = 15 + 16;  // zlib's flag for the gzip format with the largest window
+
+}  // namespace
 
 struct ByteSource::File {
-  gzFile handle = nullptr;
+  std::FILE* handle = nullptr;
+  std::array<unsigned char, 1 << 16> input;  // read and not yet used: [at, end)
+  std::size_t at = 0, end = 0;
+  std::uint64_t done = 0;                    // bytes taken from the file
+  bool packed = false, over = false;
+  z_stream stream{};
+
+  std::size_t from_file(void* into, std::size_t size) {
+    const std::size_t got = std::fread(into, 1, size, handle);
+    done += got;
+    return got;
+  }
+  /// Whether at least `wanted` bytes (a few) are in `input`.
+  bool has(std::size_t wanted) {
+    if (end - at >= wanted) return true;
+    std::memmove(input.data(), input.data() + at, end - at);
+    end -= at;
+    at = 0;
+    end += from_file(input.data() + end, input.size() - end);
+    return end >= wanted;
+  }
+  bool at_member() { return has(2) && input[at] == 0x1f && input[at + 1] == 0x8b; }
 };
 
 ByteSource::ByteSource(const std::string& path) : file_(std::make_unique<File>()) {
-  if (std::filesystem::is_regular_file(path)) file_->handle = gzopen(path.c_str(), "rb");
+  if (std::filesystem::is_regular_file(path)) file_->handle = std::fopen(path.c_str(), "rb");
   if (file_->handle == nullptr) {
     throw InputError({.file = path, .where = "", .found = "no readable file", .expected = "a trace", .hint = ""});
   }
-  gzbuffer(file_->handle, 1 << 16);  // plain files are read into the caller's buffer as soon as that is twice as large
+  std::setvbuf(file_->handle, nullptr, _IONBF, 0);  // blocks are large already
   file_bytes_ = std::filesystem::file_size(path);
+  file_->packed = file_->at_member();
+  if (file_->packed) SGSIM_CHECK(inflateInit2(&file_->stream, kGzipWindow) == Z_OK, "zlib does not start");
 }
 
-ByteSource::~ByteSource() { gzclose(file_->handle); }
+ByteSource::~ByteSource() {
+  if (file_->packed) inflateEnd(&file_->stream);
+  std::fclose(file_->handle);
+}
+
+bool ByteSource::packed() const { return file_->packed; }
 
 std::size_t ByteSource::read(char* into, std::size_t size) {
-  const int got = gzread(file_->handle, into, static_cast<unsigned>(size));
-  if (got < 0) {
-    int code = 0;
-    damage_ = gzerror(file_->handle, &code);
-    return 0;
+  std::size_t got = 0;
+  if (file_->packed) {
+    got = unpack(into, size);
+  } else {
+    got = std::min(size, file_->end - file_->at);  // what was looked at to tell whether it is gzip
+    std::memcpy(into, file_->input.data() + file_->at, got);
+    file_->at += got;
+    if (got < size) got += file_->from_file(into + got, size - got);
   }
-  if (static_cast<std::size_t>(got) < size) {  // zlib gives what it has and says at the end that the stream stopped early
-    int code = 0;
-    const char* text = gzerror(file_->handle, &code);
-    if (code == Z_BUF_ERROR || code == Z_DATA_ERROR) damage_ = text;
-  }
-  text_done_ += static_cast<std::uint64_t>(got);
-  return static_cast<std::size_t>(got);
+  text_done_ += got;
+  return got;
 }
 
-std::uint64_t ByteSource::file_done() const {
-  const auto at = gzoffset(file_->handle);
-  return at < 0 ? 0 : static_cast<std::uint64_t>(at);
+std::size_t ByteSource::unpack(char* into, std::size_t size) {
+  File& file = *file_;
+  std::size_t got = 0;
+  while (got < size && !file.over) {
+    if (!file.has(1)) {
+      damage_ = "unexpected end of file";
+      file.over = true;
+      break;
+    }
+    const std::size_t room = std::min<std::size_t>(size - got, std::numeric_limits<uInt>::max());
+    file.stream.next_in = file.input.data() + file.at;
+    file.stream.avail_in = static_cast<uInt>(file.end - file.at);
+    file.stream.next_out = reinterpret_cast<Bytef*>(into + got);
+    file.stream.avail_out = static_cast<uInt>(room);
+    const int status = inflate(&file.stream, Z_NO_FLUSH);
+    got += room - file.stream.avail_out;
+    file.at = file.end - file.stream.avail_in;
+    if (status == Z_STREAM_END) {
+      end_member();
+    } else if (status != Z_OK && status != Z_BUF_ERROR) {
+      const std::string_view reason = file.stream.msg != nullptr ? file.stream.msg : "no detail";
+      // zlib's words for the two numbers behind the data: all of it is unpacked then. The length stands behind the checksum.
+      if (reason == "incorrect data check" || reason == "incorrect length check") {
+        wrong_checksum_ = reason;
+        if (reason == "incorrect data check") file.at += file.has(4) ? 4 : file.end - file.at;
+        end_member();
+      } else {
+        damage_ = reason;
+        file.over = true;
+      }
+    }
+  }
+  return got;
 }
+
+void ByteSource::end_member() {
+  if (file_->at_member() && inflateReset(&file_->stream) == Z_OK) return;
+  file_->over = true;
+  bytes_behind_ = file_bytes_ - std::min(file_bytes_, file_done());
+}
+
+std::uint64_t ByteSource::file_done() const { return file_->done - (file_->end - file_->at); }
 
 }  // namespace sgsim::import::kineto

@@ -6,7 +6,8 @@
 
 namespace sgsim::import::kineto {
 
-/// A file read front to back, unpacked when it is gzip. A gzip file that ends early gives what it has.
+/// A file read front to back, unpacked when it is gzip (members one behind the other included). A gzip file that ends early, or is damaged, gives
+/// every byte that could be unpacked before that.
 class ByteSource {
  public:
   /// Throws InputError when the file cannot be opened.
@@ -17,17 +18,24 @@ class ByteSource {
 
   /// Reads up to `size` bytes; 0 at the end.
   [[nodiscard]] std::size_t read(char* into, std::size_t size);
+  [[nodiscard]] bool packed() const;
   /// Why the file ended early, empty when it did not (known once `read` gave 0).
   [[nodiscard]] const std::string& damage() const { return damage_; }
+  /// All could be unpacked, but it is not what the file's own checksum or length says; else empty (known at the end).
+  [[nodiscard]] const std::string& wrong_checksum() const { return wrong_checksum_; }
+  [[nodiscard]] std::uint64_t bytes_behind() const { return bytes_behind_; }  // behind the gzip data, left out (known at the end)
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }  // of the file, packed where it is
   [[nodiscard]] std::uint64_t file_done() const;
   [[nodiscard]] std::uint64_t text_done() const { return text_done_; }    // unpacked
 
  private:
   struct File;
+  std::size_t unpack(char* into, std::size_t size);
+  void end_member();
+
   std::unique_ptr<File> file_;
-  std::string damage_;
-  std::uint64_t file_bytes_ = 0, text_done_ = 0;
+  std::string damage_, wrong_checksum_;
+  std::uint64_t file_bytes_ = 0, text_done_ = 0, bytes_behind_ = 0;
 };
 
 }  // namespace sgsim::import::kineto

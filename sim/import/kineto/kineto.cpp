@@ -62,6 +62,8 @@ void tell_forgiven(const EventLexer& lexer, const ByteSource& source, const std:
   if (f.unterminated) tally.add(Count::unterminated, path);
   if (f.trailing_garbage) tally.add(Count::trailing, path);
   if (!source.damage().empty()) tally.add(Count::packed_cut, path + ": " + source.damage());
+  if (!source.wrong_checksum().empty()) tally.add(Count::checksum, path + ": " + source.wrong_checksum() + "; all was unpacked, some of it may be wrong");
+  tally.add_many(Count::behind_gzip, source.bytes_behind(), path);
 }
 
 trace::RankTrace read_rank(const std::string& path, trace::ImportedRun& run, Tally& tally, const Progress& progress) {
@@ -118,9 +120,12 @@ void check_ranks(const trace::ImportedRun& run, Tally& tally) {
     if (rank.gpu != run.ranks.front().gpu) tally.add(Count::gpus_differ, rank.file + " ran on " + rank.gpu + ", another rank on " + run.ranks.front().gpu);
   }
   if (run.ranks.size() < 2) return;
-  for (std::uint32_t r = 0; r < world; ++r) {
-    if (present.count(static_cast<std::int32_t>(r)) == 0) tally.add(Count::rank_missing, "rank " + std::to_string(r) + " of " + std::to_string(world));
+  std::uint32_t first = 0, below = 0;  // the first that is missing; how many are there
+  for (const std::int32_t rank : present) {
+    if (static_cast<std::uint32_t>(rank) == first) ++first;
+    if (static_cast<std::uint32_t>(rank) < world) ++below;
   }
+  tally.add_many(Count::rank_missing, world - below, "rank " + std::to_string(first) + " of " + std::to_string(world));
 }
 
 /// One of the runs that were read together, with what was counted of its files.

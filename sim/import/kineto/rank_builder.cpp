@@ -258,8 +258,14 @@ void RankBuilder::read_header(const std::map<std::string, std::string, std::less
     return found != object.end() && found->is_number() ? found->get<std::int64_t>() : fallback;
   };
   if (const Json info = parse("distributedInfo"); info.is_object()) {
-    rank_.rank = static_cast<std::int32_t>(number_in(info, "rank", -1));
-    rank_.world_size = static_cast<std::uint32_t>(std::max<std::int64_t>(0, number_in(info, "world_size", 0)));
+    constexpr std::int64_t kMostRanks = 1 << 24;  // beyond any machine
+    const std::int64_t rank = number_in(info, "rank", -1), world = number_in(info, "world_size", 0);
+    if (world < 0 || world > kMostRanks) tally_.add(Count::rank_impossible, rank_.file + ": world size " + std::to_string(world) + ", taken as not told");
+    else rank_.world_size = static_cast<std::uint32_t>(world);
+    const bool told = info.contains("rank") && info["rank"].is_number();
+    if (told && (rank < 0 || rank > kMostRanks)) tally_.add(Count::rank_impossible, rank_.file + ": rank " + std::to_string(rank) + ", taken as not told");
+    else rank_.rank = static_cast<std::int32_t>(rank);
+    if (rank_.world_size > 0 && rank_.rank >= static_cast<std::int32_t>(rank_.world_size)) tally_.add(Count::rank_impossible, rank_.file + ": rank " + std::to_string(rank) + " of " + std::to_string(world));
     if (const auto groups = info.find("pg_config"); groups != info.end() && groups->is_array()) {
       for (const Json& g : *groups) {
         if (!g.is_object()) continue;

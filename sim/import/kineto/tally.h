@@ -13,11 +13,11 @@ namespace sgsim::import::kineto {
 enum class Count : std::uint8_t {
   events, ops, annotations, python, calls, kernels, copies, sets, syncs, steps, collectives, metadata, flows, instants, device_annotations,
   markers, counters,                                                                                     // read or set aside on purpose
-  list_root, unterminated, packed_cut, quotes, base_time, nanosecond_times, lossy_time, bytes_not_utf8, duration_missing, duration_negative,
-  duration_zero, stream_guessed, rank_from_name, rank_unknown, rank_missing, gpus_differ, other_run, collective_renamed, collective_size_guessed,
+  list_root, unterminated, packed_cut, checksum, quotes, base_time, nanosecond_times, lossy_time, bytes_not_utf8, duration_missing, duration_negative,
+  duration_zero, stream_guessed, rank_from_name, rank_unknown, rank_impossible, rank_missing, gpus_differ, other_run, collective_renamed, collective_size_guessed,
   collective_group_guessed, collective_uneven, collective_empty, collective_size_unknown, collective_without_kernel, launch_ambiguous, stream_overrun,
   no_steps, bad_metadata,                                                                                // repaired, guessed, or worth knowing
-  malformed, trailing, phase_unknown, category_unknown, time_missing, time_overflow, duration_overflow, kernel_without_launch, launch_without_kernel,
+  malformed, trailing, behind_gzip, phase_unknown, category_unknown, time_missing, time_overflow, duration_overflow, kernel_without_launch, launch_without_kernel,
   rank_duplicate, collective_unknown_kind, count_,                                                       // dropped, or not known
 };
 

@@ -1,4 +1,5 @@
 #include <charconv>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -35,12 +36,22 @@ double number(std::string_view text, double otherwise) {
   return error == std::errc() && end != text.data() ? value : otherwise;
 }
 
-int integer(const Element& element, std::string_view key) { return static_cast<int>(std::min(1e6, std::max(0.0, number(element.attribute(key), 0.0)))); }
+/// More links, lanes or SMs' numbers than any machine has.
+constexpr double kMost = 10'000.0;
+
+/// 0 where absent, or where it is no such number, which is counted.
+int integer(const Element& element, std::string_view key, Diagnostics& report) {
+  const std::string& text = element.attribute(key);
+  const double value = number(text, -1.0);
+  if (value >= 0.0 && value <= kMost && value == std::floor(value)) return static_cast<int>(value);
+  if (!text.empty()) report.add("import.nccl_topo.impossible_number", Severity::error, fmt::format("{}=\"{}\" of <{}> in line {}, taken as not told", key, text.substr(0, 40), element.name, element.line));
+  return 0;
+}
 
 /// PCIe: GT/s x lanes after 128b/130b (8 GT/s and faster) or 8b/10b encoding, a direction. Zero when not told.
-BytesPerSecond pcie_bandwidth(const Element& pci) {
+BytesPerSecond pcie_bandwidth(const Element& pci, Diagnostics& report) {
   const double rate = number(pci.attribute("link_speed"), 0.0) * 1e9;
-  const int lanes = integer(pci, "link_width");
+  const int lanes = integer(pci, "link_width", report);
   const double encoding = rate >= 8e9 ? 128.0 / 130.0 : 0.8;
   return BytesPerSecond(rate * lanes * encoding / 8.0);
 }
@@ -92,7 +103,7 @@ class Reader {
   static double integer_speed(const Element& net) { return std::max(0.0, number(net.attribute("speed"), 0.0)); }
 
   void visit_pci(const Element& pci, BytesPerSecond narrowest) {
-    const BytesPerSecond own = pcie_bandwidth(pci);
+    const BytesPerSecond own = pcie_bandwidth(pci, result_.report);
     const BytesPerSecond below = narrowest.value() <= 0.0 ? own : own.value() <= 0.0 ? narrowest : std::min(own, narrowest);
     const std::string& pci_class = pci.attribute("class");
     if (pci.children.empty() && is_gpu_class(pci_class)) {
@@ -114,12 +125,12 @@ class Reader {
       fact.vendor = pci->attribute("vendor");
       fact.device = pci->attribute("device");
     }
-    fact.sm = integer(gpu, "sm");
+    fact.sm = integer(gpu, "sm", result_.report);
     fact.gcn = gpu.attribute("gcn");
     fact.pcie = pcie;
     for (const Element& link : gpu.children) {
       if (link.name != "nvlink" && link.name != "xgmi" && link.name != "c2c") continue;
-      const int count = std::max(1, integer(link, "count"));
+      const int count = std::max(1, integer(link, "count", result_.report));  // one where the file does not tell
       read(link.name, fmt::format("{} -> {}", fact.bus, link.attribute("target")), static_cast<std::size_t>(count));
       if (link.attribute("target") == fact.bus) {
         fact.self_links += count;

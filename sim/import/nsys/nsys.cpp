@@ -249,6 +249,7 @@ class Reader {
       kineto::LinkInput input;
       input.call_ids.assign(owner->trace.calls.size(), -1);
       kineto::link_rank(owner->trace, run_, input, tally);
+      for (const trace::Collective& c : owner->trace.collectives) count(std::string("collectives.") + trace::name_of(c.kind), Severity::info, run_.strings.at(c.name));
       run_.ranks.push_back(std::move(owner->trace));
     }
     // Links and collectives are made as for the profiler's own traces; their counters get this format's name.

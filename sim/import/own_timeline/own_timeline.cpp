@@ -269,6 +269,8 @@ trace::ImportedRun read(const std::string& path, const Progress& progress) {
   for (trace::RankTrace& rank : run.ranks) rank.ends_early = f.unterminated || !source.damage().empty();
   if (f.malformed_events > 0) run.report.add("import.own_timeline.dropped.malformed_events", Severity::error, f.malformed_example, f.malformed_events);
   if (f.unterminated || !source.damage().empty()) run.report.add("import.own_timeline.repaired.file_ends_early", Severity::warning, path);
+  if (!source.wrong_checksum().empty()) run.report.add("import.own_timeline.gzip_checksum", Severity::warning, path + ": " + source.wrong_checksum() + "; all was unpacked, some of it may be wrong");
+  if (source.bytes_behind() > 0) run.report.add("import.own_timeline.dropped.bytes_behind_gzip", Severity::error, path, source.bytes_behind());
   if (run.ranks.empty()) throw InputError({.file = path, .where = "", .found = "no kernel and no communication", .expected = "a timeline of sgsim simulate --trace", .hint = ""});
   return run;
 }

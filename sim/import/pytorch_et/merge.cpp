@@ -40,6 +40,8 @@ class Aligner {
     std::stable_sort(a_ops_.begin(), a_ops_.end(), [&](std::uint32_t x, std::uint32_t y) { return a_rank.ops[x].id < a_rank.ops[y].id; });
   }
 
+  std::size_t least_ops() const { return std::min(a_ops_.size(), b_ops_.size()); }
+
   /// Operators of `b` by operator of `a`.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> run() const {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
@@ -225,9 +227,9 @@ class Merger {
 
 }  // namespace
 
-void merge(trace::ImportedRun& run, const trace::ImportedRun& execution) { merge(std::vector{&run}, execution); }
+std::string merge(trace::ImportedRun& run, const trace::ImportedRun& execution) { return merge(std::vector{&run}, execution); }
 
-void merge(const std::vector<trace::ImportedRun*>& runs, const trace::ImportedRun& execution) {
+std::string merge(const std::vector<trace::ImportedRun*>& runs, const trace::ImportedRun& execution) {
   for (const trace::RankTrace& source : execution.ranks) {
     const std::string process = process_of(execution, source);
     std::vector<std::pair<trace::ImportedRun*, trace::RankTrace*>> partners;
@@ -238,6 +240,11 @@ void merge(const std::vector<trace::ImportedRun*>& runs, const trace::ImportedRu
     }
     trace::ImportedRun& first = *runs.front();
     if (partners.empty() && runs.size() == 1 && first.ranks.size() == 1 && execution.ranks.size() == 1) {
+      const Aligner aligner(first, first.ranks.front(), execution, source);
+      const std::size_t common = aligner.run().size(), least = aligner.least_ops();
+      if (common == 0 || 2 * common < least) {
+        return fmt::format("{} and {}: different process ids, and {} of at least {} operators in common: of another program", source.file, first.ranks.front().file, common, least);
+      }
       partners.emplace_back(&first, &first.ranks.front());
       first.report.add("import.pytorch_et.merged_by_being_alone", Severity::warning, fmt::format("{} and {} have different process ids", source.file, first.ranks.front().file));
     }
@@ -250,6 +257,7 @@ void merge(const std::vector<trace::ImportedRun*>& runs, const trace::ImportedRu
     }
     Merger(*partners.back().first, *partners.back().second, execution, source).merge();
   }
+  return {};
 }
 
 }  // namespace sgsim::import::pytorch_et

@@ -132,7 +132,7 @@ class Builder {
       collective.bytes = kineto::payload(collective.kind, sized);
       collective.uneven = kineto::differs(facts.in_split) || kineto::differs(facts.out_split);
       collective.host_op = i;
-      count(std::string("collective_") + trace::name_of(collective.kind), Severity::info, facts.name);
+      count(std::string("collectives.") + trace::name_of(collective.kind), Severity::info, facts.name);
       if (collective.bytes < 0) count("size_unknown", Severity::warning, fmt::format("node {} {}", node.id, facts.name));
       rank_.collectives.push_back(collective);
     }

@@ -19,8 +19,10 @@ namespace sgsim::import::pytorch_et {
 /// Adds what the execution trace of the same process knows to a profiler trace: sizes, types and groups of collectives,
 /// shapes of operators, data edges. Ranks are paired by process id, operators by the order of their names; times stay the
 /// profiler's. Counted in the report of `run` ("import.pytorch_et.merged_*"); a rank without partner is left as it is.
-void merge(trace::ImportedRun& run, const trace::ImportedRun& execution);
+/// Where each side has one rank, of different process ids, less than half of whose operators are common (of the one with fewer), nothing is merged:
+/// returned is why, else nothing.
+std::string merge(trace::ImportedRun& run, const trace::ImportedRun& execution);
 /// The same for several runs, each rank into the one that has its process.
-void merge(const std::vector<trace::ImportedRun*>& runs, const trace::ImportedRun& execution);
+std::string merge(const std::vector<trace::ImportedRun*>& runs, const trace::ImportedRun& execution);
 
 }  // namespace sgsim::import::pytorch_et

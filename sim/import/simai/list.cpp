@@ -70,7 +70,7 @@ class Reader {
     const auto bytes = number(cell(row, "msg_size"));
     const std::string name = fmt::format("{} {}", cell(row, "stage"), type);
     chain(builder_.communication(name, *kind, group, size && *size > 0 ? static_cast<std::uint32_t>(std::min<std::int64_t>(*size, 1 << 24)) : 0, bytes && *bytes >= 0 ? *bytes : -1.0, elapsed(row)));
-    builder_.report().add(fmt::format("import.simai.{}", trace::name_of(*kind)), Severity::info, name);
+    builder_.report().add(fmt::format("import.simai.collectives.{}", trace::name_of(*kind)), Severity::info, name);
     if (!bytes && *kind != trace::CommKind::barrier) builder_.report().add("import.simai.size_absent", Severity::warning, fmt::format("line {}: {}", line_number_, name));
   }
 

@@ -118,7 +118,7 @@ class Reader {
       builder_.report().add("import.simai.unknown_communication", Severity::error, fmt::format("line {}: {}", layer.line, pass.communication));
       return trace::kNone;
     }
-    builder_.report().add(fmt::format("import.simai.{}", trace::name_of(*kind)), Severity::info, fmt::format("{} {}: {} bytes", layer.name, what, pass.bytes));
+    builder_.report().add(fmt::format("import.simai.collectives.{}", trace::name_of(*kind)), Severity::info, fmt::format("{} {}: {} bytes", layer.name, what, pass.bytes));
     if (pass.bytes == 0) builder_.report().add("import.simai.zero_size", Severity::warning, fmt::format("line {}: {} of 0 bytes", layer.line, pass.communication));
     const std::uint32_t size = group == "tp" ? tensor_ : group == "dp" ? data_ : group == "ep" ? expert_ : 0;
     return builder_.communication(fmt::format("{} {} {}", layer.name, what, pass.communication), *kind, group, size, static_cast<double>(pass.bytes), 0);

@@ -122,6 +122,13 @@ TEST_CASE("folders are read with their subfolders, and what is passed over is to
   CHECK(says(nested.out, "2  import.file.in_subfolder"));
   CHECK(says(nested.out, "1  import.file.hidden_folder_passed_over"));
   CHECK(says(nested.out, "1  import.file.unknown"));
+  std::ofstream(top + "/logs/cut.json") << "{\"traceEvents\": 5}";
+  std::ofstream(top + "/logs/empty.json");
+  const auto bad = run_sgsim("import " + top);
+  CHECK(bad.code == 0);
+  CHECK(says(bad.out, "kineto: 2 ranks"));
+  CHECK(says(bad.out, "2  import.file.not_readable"));
+  CHECK(says(bad.out, "empty.json: found an empty file"));
   std::filesystem::remove_all(top + "/logs");
   const auto nothing = run_sgsim("import " + top);
   CHECK(nothing.code == 2);

@@ -181,6 +181,22 @@ TEST_CASE("Kineto: written, read back without loss of a nanosecond") {
   CHECK(b.steps[0].duration == 20'000);
 }
 
+TEST_CASE("Kineto: a step that old files mark by an operator is written once, as that operator") {
+  trace::ImportedRun run = small_run();
+  trace::RankTrace& rank = run.ranks[0];
+  trace::HostOp mark = rank.ops[0];
+  mark.start = rank.steps[0].start;
+  mark.duration = rank.steps[0].duration;
+  mark.name = run.strings.intern("ProfilerStep#3");
+  rank.ops.insert(rank.ops.begin(), mark);
+  Diagnostics report;
+  const std::string text = exporting::kineto(run, 0, report);
+  const std::size_t at = text.find("\"ProfilerStep#3\"");
+  REQUIRE(at != std::string::npos);
+  CHECK(text.substr(at - 25, 25).find("cpu_op") != std::string::npos);
+  CHECK(text.find("\"ProfilerStep#3\"", at + 1) == std::string::npos);
+}
+
 TEST_CASE("Perfetto: every slice begins and ends on its track, in order") {
   trace::ImportedRun run = small_run();
   trace::DeviceOp overrun = run.ranks[0].device_ops[0];  // begins inside the kernel before it and ends after it

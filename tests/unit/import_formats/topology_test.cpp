@@ -60,6 +60,21 @@ TEST_CASE("an NCCL topology becomes one node") {
   CHECK(count_of(topology.report, "import.nccl_topo.link_bandwidth") == 1);  // guessed: not in the file
 }
 
+TEST_CASE("an NCCL topology's impossible numbers are counted and not used") {
+  const auto read = [](const std::string& sm, const std::string& links) {
+    return nccl_topo::read_system("<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0:1\" class=\"0x030200\" link_speed=\"16.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"0\" sm=\"" + sm +
+                                  "\"><nvlink target=\"0:2\" count=\"" + links + "\" tclass=\"0x030200\"/></gpu></pci></cpu></system>", "t.xml").report;
+  };
+  const char* const key = "import.nccl_topo.impossible_number";
+  CHECK(count_of(read("80", "12"), key) == 0);
+  CHECK(count_of(read("80", "12"), "import.nccl_topo.nvlink") == 12);
+  CHECK(read("abc", "12").entries().at(key).example == "sm=\"abc\" of <gpu> in line 1, taken as not told");
+  const Diagnostics report = read("80", "1000000000");
+  CHECK(report.entries().at(key).example == "count=\"1000000000\" of <nvlink> in line 1, taken as not told");
+  CHECK(count_of(report, "import.nccl_topo.nvlink") == 1);
+  CHECK(count_of(read("80", "-1"), key) == 1);
+}
+
 TEST_CASE("an NCCL topology without GPUs' links says so") {
   const ImportedTopology topology = nccl_topo::read_system(
       "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0:1\" class=\"0x030200\" link_speed=\"16 GT/s\" link_width=\"16\"/></cpu></system>", "t.xml");

@@ -45,7 +45,7 @@ TEST_CASE("SimAI: two layers, forward then backward") {
   CHECK(run.groups[run.ranks[0].collectives[2].group].size == 4);  // 8 GPUs / 2
   CHECK(run.ranks[0].collectives[2].bytes == 64.0);
   CHECK(run.ranks[0].device_ops[0].start == trace::kNoTime);
-  CHECK(count_of(run.report, "import.simai.all_reduce") == 2);
+  CHECK(count_of(run.report, "import.simai.collectives.all_reduce") == 2);
 }
 
 TEST_CASE("SimAI: odd lines") {

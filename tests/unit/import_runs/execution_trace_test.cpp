@@ -162,6 +162,26 @@ TEST_CASE("collectives are merged by the operator around them where one file has
   CHECK(count_of(more.report, "import.pytorch_et.merged_collective_only_in_profile") == 1);
 }
 
+TEST_CASE("an execution trace of another program stays apart although both are alone") {
+  const auto profile = [](std::vector<const char*> names) {
+    trace::ImportedRun run;
+    run.format = "kineto";
+    trace::RankTrace& rank = run.ranks.emplace_back();
+    rank.file = "p.json";
+    rank.threads.push_back({.process = run.strings.intern("8"), .thread = run.strings.intern("8"), .name = 0});  // the execution trace's process is 7
+    for (const char* name : names) rank.ops.push_back({.start = static_cast<trace::Nanoseconds>(10 * rank.ops.size()), .id = static_cast<std::int64_t>(rank.ops.size()), .name = run.strings.intern(name)});
+    return run;
+  };
+  trace::ImportedRun same = profile({"record_param_comms", "other", "record_param_comms"});  // 2 of at least 3 operators
+  CHECK(pytorch_et::merge(same, pytorch_et::parse(three_sums(), "et.json")).empty());
+  CHECK(count_of(same.report, "import.pytorch_et.merged_by_being_alone") == 1);
+  trace::ImportedRun other = profile({"a", "record_param_comms", "b"});
+  const trace::ImportedRun before = other;
+  const std::string reason = pytorch_et::merge(other, pytorch_et::parse(three_sums(), "et.json"));
+  CHECK(reason.starts_with("et.json and p.json: different process ids, and "));
+  CHECK(other == before);
+}
+
 TEST_CASE("collectives of files without common operators are merged in order, if there are as many") {
   trace::ImportedRun run = profile_of_sums({10, 110, 210}, false);
   pytorch_et::merge(run, pytorch_et::parse(three_sums(), "et.json"));
@@ -195,7 +215,7 @@ TEST_CASE("Chakra: compute, an all-reduce, a send; every kind of integer attribu
   CHECK(rank.collectives[1].peer == 3);
   CHECK(rank.edges.size() == 2);
   CHECK(count_of(run.report, "import.chakra.dependency_absent") == 1);
-  CHECK(count_of(run.report, "import.chakra.collective_all_reduce") == 1);
+  CHECK(count_of(run.report, "import.chakra.collectives.all_reduce") == 1);
 }
 
 TEST_CASE("Chakra: truncated, damaged, cyclic") {
@@ -222,6 +242,30 @@ TEST_CASE("Chakra: JSON forms") {
   CHECK(other.ranks[0].collectives[0].kind == trace::CommKind::all_gather);
   CHECK(other.ranks[0].collectives[0].bytes == 9);
   CHECK_THROWS_AS(chakra::parse("{\"workload_graph\": [", "c.json"), InputError);
+}
+
+TEST_CASE("Chakra: JSON numbers that are none are counted, not made 0 in silence") {
+  const auto read = [](const std::string& first, const std::string& dependency) {
+    return chakra::parse("{\"version\": \"0.0.4\"}\n{\"name\": \"a\", \"type\": \"COMP_NODE\", " + first + "}\n{\"id\": 1, \"name\": \"b\", \"type\": \"COMP_NODE\", \"data_deps\": [" + dependency + "]}", "c.json");
+  };
+  const auto example = [](const trace::ImportedRun& run, const char* what) {
+    const auto found = run.report.entries().find(std::string("import.chakra.") + what);
+    return found == run.report.entries().end() ? std::string() : found->second.example;
+  };
+  CHECK(example(read("\"id\": 0, \"duration_micros\": -4", "0"), "negative_duration") == "node 0 \"a\": -4 us taken as 0");
+  CHECK(example(read("\"id\": 0, \"duration_micros\": \"-4\"", "0"), "negative_duration") == "node 0 \"a\": \"-4\" us taken as 0");
+  CHECK(example(read("\"id\": 0, \"duration_micros\": \"x\"", "0"), "unusable_duration") == "node 0 \"a\": \"x\" us taken as 0");
+  CHECK(example(read("\"id\": 0, \"duration_micros\": 9223372036854775808", "0"), "overflowing_duration") == "node 0: 9223372036854775808 us taken as 0");
+  CHECK(count_of(read("\"id\": 0, \"start_time_micros\": 9223372036854775807", "0").report, "import.chakra.overflowing_start") == 1);
+  CHECK(read("\"id\": 0, \"duration_micros\": 1.5", "0").ranks[0].device_ops[0].duration == 1500);
+  CHECK(example(read("\"id\": 0", "\"x\""), "unusable_dependency") == "node 1 \"b\": on \"x\"");
+  for (const char* id : {"\"abc\"", "0.5"}) {
+    const auto run = read(std::string("\"id\": ") + id, "0");  // 0 is not taken for the node without number
+    CHECK(example(run, "unusable_id") == std::string("node \"a\": its id is ") + id + "; it stays, nothing can depend on it");
+    CHECK(run.ranks[0].device_ops.size() == 2);
+    CHECK(run.ranks[0].edges.empty());
+    CHECK(count_of(run.report, "import.chakra.dependency_absent") == 1);
+  }
 }
 
 TEST_CASE("Chakra: a chain of 100,000 nodes") {

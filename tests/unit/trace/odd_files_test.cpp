@@ -1,5 +1,9 @@
 // Odd files, each a kind of its own: tests/fuzz/corpus/kineto holds them. What is read, and what the report says of it.
+#include <tuple>
+
 #include "sim/core/error.h"
+#include "sim/core/text_file.h"
+#include "sim/import/format.h"
 #include "sim/import/kineto/number.h"
 #include "sim/trace/match.h"
 #include "tests/support/catch.h"
@@ -67,6 +71,39 @@ TEST_CASE("truncated files give what they have") {
   CHECK(packed.ranks.at(0).device_ops.size() > 100);
   CHECK(packed.ranks.at(0).device_ops.size() < 401);
   CHECK(counted(packed, "repaired.gzip_ends_early") == 1);
+}
+
+TEST_CASE("gzip: a wrong checksum loses nothing, bytes behind are counted, members follow each other") {
+  const auto packed = [](const std::string& text) {
+    const std::string path = std::string(SGSIM_BINARY_DIR) + "/trace_test_packed.json.gz";
+    write_text_file(path, text);
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string text = trace_text({launch(90, 1), kernel("k", 110, 10, 7, 1)});
+  const std::string whole = packed(text), half = packed(text.substr(0, 100)), rest = packed(text.substr(100));
+  for (const std::size_t place : {8, 4}) {  // the checksum, the length
+    std::string bytes = whole;
+    bytes[bytes.size() - place] ^= 1;
+    const auto run = read_text("checksum", bytes);
+    CHECK(run.ranks.at(0).device_ops.size() == 1);
+    CHECK(counted(run, "gzip_checksum") == 1);
+    CHECK(counted(run, "repaired.gzip_ends_early") == 0);
+    CHECK_FALSE(run.ranks[0].ends_early);
+    bytes = half;
+    bytes[bytes.size() - place] ^= 1;
+    CHECK(read_text("checksum_2", bytes + rest).ranks.at(0).device_ops.size() == 1);
+    CHECK(import::read_head(write_trace("checksum_3", bytes)).bytes == text.substr(0, 100));
+  }
+  const auto behind = read_text("behind", whole + "hello");
+  CHECK(behind.ranks.at(0).device_ops.size() == 1);
+  CHECK(counted(behind, "dropped.bytes_behind_gzip") == 5);
+  const auto members = read_text("members", half + rest);
+  CHECK(members.ranks.at(0).device_ops.size() == 1);
+  CHECK(members.report.entries().count("import.kineto.dropped.bytes_behind_gzip") == 0);
+  std::string broken = whole;  // the header stays, the data end
+  broken.resize(broken.size() - 12);
+  CHECK(counted(read_text("broken", broken), "repaired.gzip_ends_early") == 1);
 }
 
 TEST_CASE("names keep quotes, control bytes and bytes that are no UTF-8") {
@@ -154,6 +191,21 @@ TEST_CASE("collectives: renamed kernels, no bytes, uneven splits") {
   CHECK(uneven.ranks.at(0).collectives.at(0).kind == trace::CommKind::all_to_all);
   CHECK(uneven.ranks.at(0).collectives.at(0).uneven);
   CHECK(uneven.ranks.at(0).collectives.at(0).bytes == 24.0);
+}
+
+TEST_CASE("impossible ranks and world sizes are told") {
+  const auto read = [](const std::string& rank, const std::string& world) {
+    return read_text("impossible", "{\"distributedInfo\":{\"rank\":" + rank + ",\"world_size\":" + world + "},\"traceEvents\":[" + launch(90, 1) + "," + kernel("k", 110, 10, 7, 1) + "]}");
+  };
+  CHECK(counted(read("1", "2"), "rank_impossible") == 0);
+  CHECK(read("1", "2").ranks[0].rank == 1);
+  for (const auto& [rank, world, kept, size] : std::vector<std::tuple<const char*, const char*, int, std::uint32_t>>{{"5", "2", 5, 2}, {"-3", "2", -1, 2}, {"1000000000000", "2", -1, 2}, {"1", "10000000000000", 1, 0}}) {
+    const auto run = read(rank, world);
+    INFO(rank << " of " << world);
+    CHECK(counted(run, "rank_impossible") == 1);
+    CHECK(run.ranks[0].rank == kept);
+    CHECK(run.ranks[0].world_size == size);
+  }
 }
 
 TEST_CASE("ranks: twice, missing, of different runs, in differing order") {
