@@ -93,14 +93,25 @@ void MainWindow::exportTo(const QString& path) {
     return writeFile(path, text.toUtf8());
   }
   if (!simulated_ || !simulated_->run) throw EnvironmentError("nothing is simulated yet: there is no timeline and nothing to report");
+  const ScenarioState of{.text = simulated_->text, .folder = simulated_->folder, .name = simulated_->name};
+  const bool changed = !sameBut(of, document_.state());
+  if (changed && (of.name != document_.name() || of.folder != document_.folder())) {
+    throw EnvironmentError("what was simulated last is " + of.name.toStdString() + ", not " + document_.name().toStdString() + ", which is open: simulate it first (F5)");
+  }
   if (path.endsWith(QLatin1String(".html"))) {
+    QStringList remarks;
+    if (changed) remarks << tr("The scenario has been changed since this was simulated. The report is of the scenario at its end, not of the one that was open when it was written.");
     std::vector<Table> extra;
     std::vector<Chart> charts;
-    for (Panel* panel : std::initializer_list<Panel*>{compare_, sweep_, search_, fidelity_}) {
+    for (WorkPanel* panel : std::initializer_list<WorkPanel*>{compare_, sweep_, search_, fidelity_}) {
+      const bool holds = panel->holdsFor(of);
+      if (!holds) remarks << (panel == sweep_ ? tr("Left out: a sweep of %1 as it was at another time.") : panel == search_ ? tr("Left out: plans searched for %1 as it was at another time.") : tr("Left out: changes tried on %1 as it was at another time.")).arg(panel->originName());
+      if (!holds && panel != compare_) continue;
       for (const ChartView* c : panel->charts()) {
         if (!c->chart().series.empty() && (panel != compare_ || compare_->variants() > 0)) charts.push_back(c->chart());
       }
       for (const TableView* t : panel->tables()) {
+        if (!holds && t == compare_->changesTable()) continue;
         if (!t->table().rows.empty() && (panel != compare_ || compare_->variants() > 0)) extra.push_back(t->table());
       }
     }
@@ -114,7 +125,7 @@ void MainWindow::exportTo(const QString& path) {
       extra.insert(extra.begin(), std::move(items));
     }
     charts.insert(charts.begin(), memory.charts().front()->chart());
-    return writeFile(path, htmlReport(document_.name(), *simulated_, timeline_->view(), charts, extra).toUtf8());
+    return writeFile(path, htmlReport(*simulated_, timeline_->view(), charts, extra, remarks).toUtf8());
   }
   // Perfetto: written by the same code as `sgsim simulate --trace`.
   (void)scenario::write_trace(path.toStdString(), simulated_->scenario, *simulated_->run);

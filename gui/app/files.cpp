@@ -1,7 +1,9 @@
 // Opening, saving, dropping: what comes into the window and what of it is kept.
 #include <QDragEnterEvent>
 #include <QFileDialog>
+#include <QMessageBox>
 #include <QMimeData>
+#include <QPushButton>
 #include <nlohmann/json.hpp>
 
 #include "gui/app/main_window.h"
@@ -144,6 +146,29 @@ void MainWindow::openFirst() {
   }
 }
 
+bool MainWindow::settleConflict() {
+  QMessageBox box(QMessageBox::Warning, tr("Changed on disk"),
+                  tr("%1 has been changed by somebody else since it was opened here. Saving would overwrite that change.").arg(document_.path()), QMessageBox::NoButton, this);
+  const QPushButton* reload = box.addButton(tr("&Reload"), QMessageBox::DestructiveRole);
+  const QPushButton* overwrite = box.addButton(tr("&Overwrite"), QMessageBox::AcceptRole);
+  const QPushButton* as = box.addButton(tr("Save &as\u2026"), QMessageBox::ActionRole);
+  QPushButton* cancel = box.addButton(QMessageBox::Cancel);
+  box.setDefaultButton(cancel);
+  box.setInformativeText(tr("Reload takes what the file holds now; undo brings your own edit back."));
+  box.exec();
+  if (box.clickedButton() == overwrite) return true;
+  if (box.clickedButton() == as) return save(true), false;
+  if (box.clickedButton() == reload) {
+    try {
+      document_.reload();
+      status_->setText(tr("reloaded %1; undo brings your own edit back").arg(document_.path()));
+    } catch (...) {
+      fail(tr("The scenario was not reloaded"), failureOf(std::current_exception()));
+    }
+  }
+  return false;
+}
+
 bool MainWindow::save(bool as) {
   QString path = document_.path();
   if (as || path.isEmpty()) {
@@ -151,6 +176,7 @@ bool MainWindow::save(bool as) {
     if (path.isEmpty()) return false;
     if (!path.endsWith(QLatin1String(".json"))) path += QLatin1String(".json");
   }
+  if (QFileInfo(path).absoluteFilePath() == document_.path() && document_.changedOnDisk() && !settleConflict()) return false;
   try {
     const QString old = work().key();
     document_.save(path);

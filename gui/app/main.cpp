@@ -43,6 +43,18 @@ bool wantsPictures(int argc, char** argv) {
   return false;
 }
 
+/// What of the command line cannot be done; empty where all can.
+QString mistakeIn(const QCommandLineParser& parser, const QCommandLineOption& theme, const QCommandLineOption& screenshot) {
+  const QStringList files = parser.positionalArguments();
+  if (files.size() > 1) return QStringLiteral("one FILE is expected, found %1: %2").arg(files.size()).arg(files.join(QStringLiteral(", ")));
+  if (const QString name = parser.value(theme); parser.isSet(theme) && name != QLatin1String("light") && name != QLatin1String("dark")) return QStringLiteral("--theme: expected light or dark, found %1").arg(name.isEmpty() ? QStringLiteral("nothing") : name);
+  if (!parser.isSet(screenshot)) return {};
+  const QString folder = parser.value(screenshot);
+  if (folder.isEmpty()) return QStringLiteral("--screenshot: expected a folder, found nothing");
+  const QString why = sgsim::gui::whyNotInto(folder);
+  return why.isEmpty() ? QString() : QStringLiteral("--screenshot: cannot write into %1: %2").arg(folder, why);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -63,6 +75,10 @@ int main(int argc, char** argv) {
   const QCommandLineOption theme(QStringLiteral("theme"), QStringLiteral("light or dark (default: the desktop's)"), QStringLiteral("NAME"));
   parser.addOptions({screenshot, theme});
   parser.process(app);
+  if (const QString wrong = mistakeIn(parser, theme, screenshot); !wrong.isEmpty()) {
+    std::fprintf(stderr, "sgsim-planner: %s\n", qPrintable(wrong));
+    return 2;
+  }
   const bool pictures = parser.isSet(screenshot);
   // Pictures show what the file says and leave no trace: no recent files, no unsaved work, no remembered window.
   std::optional<QTemporaryDir> state;

@@ -74,6 +74,8 @@ class MainWindow : public QMainWindow {
   void nameParts();
   void openDialog();
   bool save(bool as);
+  /// The file holds another edit than the one that was opened: asks what is to be done. False: nothing is written there.
+  bool settleConflict();
   void exportDialog(const QString& filter);
   void documentChanged();
   void present(std::shared_ptr<const Simulated> simulated);

@@ -42,7 +42,8 @@ QString timelineFigure(TimelineView* view) {
 
 }  // namespace
 
-QString htmlReport(const QString& name, const Simulated& s, TimelineView* timeline, const std::vector<Chart>& charts, const std::vector<Table>& tables) {
+QString htmlReport(const Simulated& s, TimelineView* timeline, const std::vector<Chart>& charts, const std::vector<Table>& tables, const QStringList& remarks) {
+  const QString& name = s.name;
   const scenario::Result& r = s.run->result;
   const double step = r.step_time.value();
   QString out = QStringLiteral(
@@ -59,6 +60,7 @@ QString htmlReport(const QString& name, const Simulated& s, TimelineView* timeli
   out += QStringLiteral("<p>%1 on %2 &times; %3; %4.<br><span class=\"about\">%5 &middot; predicted by SGSim %6 on %7</span></p>\n")
              .arg(QString::fromStdString(s.inputs.model).toHtmlEscaped()).arg(r.gpus)
              .arg(QString::fromStdString(s.scenario.cluster.node.gpu.name).toHtmlEscaped(), QString::fromStdString(scenario::plan_text(s.scenario.plan)).toHtmlEscaped(), name.toHtmlEscaped(), QStringLiteral(SGSIM_VERSION), QDateTime::currentDateTime().toString(Qt::ISODate));
+  for (const QString& remark : remarks) out += QStringLiteral("<p><strong>%1</strong></p>\n").arg(remark.toHtmlEscaped());
   if (!s.scenario.description.empty()) out += QStringLiteral("<p>%1</p>\n").arg(QString::fromStdString(s.scenario.description).toHtmlEscaped());
   const auto section = [&out](const Table& t) {
     if (!t.rows.empty()) out += QStringLiteral("<h2>%1</h2>\n%2").arg(t.title.toHtmlEscaped(), htmlOf(withoutEmptyColumns(t)));

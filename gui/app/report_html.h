@@ -12,6 +12,7 @@ namespace sgsim::gui {
 class TimelineView;
 
 /// A page that needs nothing else: figures, charts as SVG, the scenario itself. Prints on A4 without cut tables.
-[[nodiscard]] QString htmlReport(const QString& name, const Simulated& simulated, TimelineView* timeline, const std::vector<Chart>& charts, const std::vector<Table>& tables);
+/// `remarks`: what a reader must know of it, one a paragraph.
+[[nodiscard]] QString htmlReport(const Simulated& simulated, TimelineView* timeline, const std::vector<Chart>& charts, const std::vector<Table>& tables, const QStringList& remarks);
 
 }  // namespace sgsim::gui

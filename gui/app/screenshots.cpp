@@ -4,8 +4,11 @@
 #include <QDir>
 #include <QElapsedTimer>
 #include <QEventLoop>
+#include <QTemporaryFile>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
+#include <system_error>
 
 #include "gui/app/main_window.h"
 #include "gui/models/theme.h"
@@ -33,7 +36,6 @@ class Walk {
   Walk(MainWindow& window, QString folder) : window_(window), folder_(std::move(folder)), dark_(themeOf(QApplication::palette()).dark) {}
 
   int run() {
-    QDir().mkpath(folder_);
     simulate();
     if (!window_.simulated() || !window_.simulated()->run) {
       take(window_.overview(), QStringLiteral("error"));
@@ -212,6 +214,14 @@ class Walk {
 };
 
 }  // namespace
+
+QString whyNotInto(const QString& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder.toStdString(), error);
+  if (error) return QString::fromStdString(error.message());
+  QTemporaryFile probe(folder + QStringLiteral("/probe-XXXXXX"));
+  return probe.open() ? QString() : probe.errorString();
+}
 
 int takeScreenshots(MainWindow& window, const QString& folder) { return Walk(window, folder).run(); }
 

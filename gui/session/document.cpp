@@ -90,12 +90,28 @@ std::string textOf(const Tree& tree) { return tree.dump(2, ' ', false, Tree::err
 
 constexpr const char* kPaths[] = {"model.config", "model.graph", "cluster.file", "profile", "stack"};
 
+QByteArray bytesOf(const QString& path) {
+  QFile file(path);
+  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
 bool is_path(const QString& field, const QString& value) {
   // A stack may be a name of one that ships; a path has a folder or an ending.
   return field != QLatin1String("stack") || value.contains(QLatin1Char('/')) || value.endsWith(QLatin1String(".json"));
 }
 
 }  // namespace
+
+bool sameBut(const ScenarioState& a, const ScenarioState& b, const std::set<std::string>& paths) {
+  if (a.folder != b.folder) return false;
+  const auto rest = [&paths](const std::string& text) {
+    Tree tree = Tree::parse(text);
+    put(tree, steps_of(QStringLiteral("description")), 0, std::nullopt);
+    for (auto path = paths.rbegin(); path != paths.rend(); ++path) put(tree, steps_of(QString::fromStdString(*path)), 0, std::nullopt);
+    return nlohmann::json(tree);  // members in any order
+  };
+  return rest(a.text) == rest(b.text);
+}
 
 /// Edits of one field merge while they follow each other within this.
 constexpr std::chrono::milliseconds kTyping(1500);
@@ -133,7 +149,9 @@ ScenarioDocument::~ScenarioDocument() = default;
 
 void ScenarioDocument::load(const QString& path) {
   const std::string file = path.toStdString();
+  QByteArray bytes = bytesOf(path);
   *tree_ = parse_tree(scenario::read_document_text(file), file);
+  disk_ = std::move(bytes);
   path_ = QFileInfo(path).absoluteFilePath();
   folder_ = QFileInfo(path).absolutePath();
   name_ = QFileInfo(path).fileName();
@@ -145,6 +163,7 @@ void ScenarioDocument::load(const QString& path) {
 void ScenarioDocument::setText(const std::string& text, const QString& folder, const QString& name, const QString& draft) {
   *tree_ = parse_tree(text, name.toStdString());
   path_.clear();
+  disk_.clear();
   draft_ = draft.isEmpty() ? QUuid::createUuid().toString(QUuid::WithoutBraces) : draft;
   folder_ = folder;
   name_ = name;
@@ -168,6 +187,15 @@ void ScenarioDocument::replaceText(const std::string& text, const QString& what)
   undo_.push(new Edit(*this, this->text(), tree.dump(2), {}, what));
 }
 
+bool ScenarioDocument::changedOnDisk() const { return !path_.isEmpty() && QFileInfo::exists(path_) && bytesOf(path_) != disk_; }
+
+void ScenarioDocument::reload() {
+  QByteArray bytes = bytesOf(path_);
+  replaceText(scenario::read_document_text(path_.toStdString()), tr("reload"));
+  disk_ = std::move(bytes);
+  undo_.setClean();
+}
+
 void ScenarioDocument::save(const QString& path) {
   const QString new_folder = QFileInfo(path).absolutePath();
   Tree saved = *tree_;
@@ -187,6 +215,7 @@ void ScenarioDocument::save(const QString& path) {
     throw EnvironmentError("cannot write " + path.toStdString() + ": " + file.errorString().toStdString());
   }
   *tree_ = std::move(saved);
+  disk_ = QByteArray::fromStdString(bytes);
   path_ = QFileInfo(path).absoluteFilePath();
   const bool moved = new_folder != folder_;
   folder_ = new_folder;

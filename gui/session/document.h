@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,6 +21,14 @@ struct Checked {
   std::vector<InputProblem> problems;
   std::optional<scenario::Scenario> rest;  // wrong values left out; nothing where that leaves no scenario
 };
+
+/// A scenario as it was when something was worked out of it.
+struct ScenarioState {
+  std::string text;
+  QString folder, name;
+};
+/// Whether both mean the same, whatever stands at `paths` (as in scenario::Setting) and in the description. Names do not count.
+[[nodiscard]] bool sameBut(const ScenarioState& a, const ScenarioState& b, const std::set<std::string>& paths = {});
 
 /// A scenario file being edited: the same file that the CLI takes, changed field by field through an undo stack. What the
 /// file leaves out stays left out. Half-typed values are kept as they are; `check` says what is wrong with them.
@@ -37,6 +46,10 @@ class ScenarioDocument : public QObject {
   void replaceText(const std::string& text, const QString& what);
   /// Paths inside the scenario stay what they point to when the folder changes. Throws EnvironmentError.
   void save(const QString& path);
+  /// Whether the file holds something else than when it was opened or saved. A file that is gone loses nothing.
+  [[nodiscard]] bool changedOnDisk() const;
+  /// Takes what the file holds now as one undoable step. Throws InputError.
+  void reload();
 
   [[nodiscard]] QString path() const { return path_; }      // empty: never saved
   [[nodiscard]] QString name() const;                       // for titles
@@ -46,6 +59,7 @@ class ScenarioDocument : public QObject {
   [[nodiscard]] bool dirty() const { return !undo_.isClean(); }
   [[nodiscard]] QUndoStack& undoStack() { return undo_; }
   [[nodiscard]] std::string text() const;
+  [[nodiscard]] ScenarioState state() const { return {text(), folder_, name()}; }
 
   /// A field's value as text (texts without quotes), by path as --set takes it ("plan.tp", "cluster.faults[0].factor").
   [[nodiscard]] std::optional<QString> value(const QString& path) const;
@@ -77,6 +91,7 @@ class ScenarioDocument : public QObject {
   std::unique_ptr<nlohmann::ordered_json> tree_;
   QUndoStack undo_;
   QString path_, folder_, name_, draft_;
+  QByteArray disk_;   // what the file held when it was opened or saved
 };
 
 }  // namespace sgsim::gui

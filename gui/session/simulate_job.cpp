@@ -25,6 +25,8 @@ scenario::Outcome run_recording(const scenario::Scenario& s, const scenario::Inp
 std::shared_ptr<const Simulated> simulateScenario(const std::string& text, const std::string& name, const std::string& folder, scenario::InputCache& cache, JobControl& control) {
   auto result = std::make_shared<Simulated>();
   result->text = text;
+  result->name = QString::fromStdString(name);
+  result->folder = QString::fromStdString(folder);
   control.progress(0.0, 5.0, "reading");
   result->scenario = scenario::scenario_from_text(text, name, folder);
   result->inputs = cache.load(result->scenario);

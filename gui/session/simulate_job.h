@@ -21,6 +21,7 @@ inline constexpr std::uint64_t kMostRecordedTasks = 3'000'000;
 /// A simulated scenario with everything that views show of it.
 struct Simulated {
   std::string text;                      // the scenario file as simulated
+  QString name, folder;                  // of the document then
   scenario::Scenario scenario;
   scenario::Inputs inputs;
   std::vector<plan::Violation> violations;  // not empty: the plan is not legal and nothing below is filled in

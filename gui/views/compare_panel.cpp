@@ -87,6 +87,42 @@ void JobBar::cancel() {
 
 WorkPanel::WorkPanel(ScenarioDocument& document, scenario::InputCache& cache, const QString& job, QWidget* parent) : Panel(parent), document_(document), cache_(cache), job_(job) {
   connect(&job_, &Job::failed, this, [this](const Failure& f) { Q_EMIT failed(tr("%1 failed").arg(job_.name()), f); });
+  connect(&document_, &ScenarioDocument::changed, this, [this] {
+    const Elsewhere before = elsewhere_;
+    elsewhere_ = elsewhere();
+    if (elsewhere_ != before) draw();
+  });
+}
+
+void WorkPanel::setOrigin(Origin origin) {
+  origin_ = std::move(origin);
+  elsewhere_ = elsewhere();
+}
+
+WorkPanel::Elsewhere WorkPanel::elsewhere() const {
+  if (!origin_ || holdsFor(document_.state())) return Elsewhere::no;
+  return origin_->state.name == document_.name() && origin_->state.folder == document_.folder() ? Elsewhere::changed : Elsewhere::other;
+}
+
+QString WorkPanel::originText(const QString& done) const {
+  if (!origin_) return {};
+  const QString of = tr(" of %1").arg(origin_->state.name);
+  switch (elsewhere_) {
+    case Elsewhere::no: return of;
+    case Elsewhere::changed: return tr("%1, %2 BEFORE THE SCENARIO CHANGED").arg(of, done);
+    case Elsewhere::other: return tr("%1, NOT OF THE SCENARIO THAT IS OPEN").arg(of);
+  }
+  return of;
+}
+
+void WorkPanel::openResult(const std::vector<scenario::Setting>& settings, const QString& what, const QString& done) {
+  if (elsewhere_ == Elsewhere::no) {
+    Q_EMIT openSettings(settings, what);
+    return;
+  }
+  const QString why = elsewhere_ == Elsewhere::changed ? tr("It was %1 before %2 changed: its figures do not hold for what is open now.").arg(done, document_.name())
+                                                        : tr("It was %1 for %2, and %3 is open: it may not even be legal there.").arg(done, originName(), document_.name());
+  Q_EMIT failed(tr("Nothing was opened"), Failure{{why, elsewhere_ == Elsewhere::changed ? tr("Start it again, or undo the change") : tr("Open %1, or start it again for %2").arg(originName(), document_.name())}});
 }
 
 ComparePanel::ComparePanel(ScenarioDocument& document, scenario::InputCache& cache, QWidget* parent)
@@ -124,7 +160,7 @@ ComparePanel::ComparePanel(ScenarioDocument& document, scenario::InputCache& cac
   connect(changes_, &TableView::rowOpened, this, [this](int row) {
     if (!explanation_ || row < 0 || static_cast<std::size_t>(row) >= explanation_->changes.size()) return;
     const scenario::Variant& v = explanation_->changes[static_cast<std::size_t>(row)].variant;
-    Q_EMIT openSettings(v.settings, tr("try %1").arg(QString::fromStdString(v.name)));
+    openResult(v.settings, tr("try %1").arg(QString::fromStdString(v.name)), tr("tried"));
   });
   changes_->setTable(tableOf(tr("Try changes simulates every change worth trying; Return on a row makes it.")));
   refresh();
@@ -195,6 +231,13 @@ void ComparePanel::refresh() {
   difference_->setTable(results.size() > 1 ? differenceTable(results.front(), results.back()) : tableOf(tr("Keep this variant (Ctrl+D) and change something to see the difference.")));
 }
 
+void ComparePanel::draw() {
+  if (!explanation_) return;
+  Table table = gui::changesTable(*explanation_);
+  if (!holds()) table.title += originText(tr("tried"));
+  changes_->setTable(std::move(table));
+}
+
 void ComparePanel::explain() {
   const std::string text = document_.text(), name = document_.name().toStdString(), folder = document_.folder().toStdString();
   scenario::InputCache& cache = cache_;
@@ -205,10 +248,11 @@ void ComparePanel::explain() {
         if (s.engine.name == scenario::EngineName::simgrid) throw InputError({.file = name, .where = "$.engine.name", .found = "simgrid", .expected = "fast, which changes are tried with", .hint = "Set engine to fast"});
         return scenario::explain(s, cache, cli::run_engine, std::max(1U, std::thread::hardware_concurrency()));
       },
-      [this](std::variant<scenario::Explanation, std::vector<plan::Violation>> outcome) {
+      [this, of = document_.state()](std::variant<scenario::Explanation, std::vector<plan::Violation>> outcome) {
         if (auto* e = std::get_if<scenario::Explanation>(&outcome)) {
           explanation_ = std::move(*e);
-          changes_->setTable(gui::changesTable(*explanation_));
+          setOrigin({.state = of, .free = {}});
+          draw();
           bar_->say(tr("%1 changes simulated").arg(explanation_->changes.size()));
           pages_->setCurrentWidget(changes_);
         } else {

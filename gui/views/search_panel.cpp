@@ -1,5 +1,6 @@
 #include <QRegularExpressionValidator>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "gui/models/cells.h"
 #include "gui/models/plan_front.h"
@@ -127,13 +128,26 @@ void SearchPanel::run() {
   const SearchRequest request{.text = document_.text(), .name = document_.name().toStdString(), .folder = document_.folder().toStdString(), .objective = objective_->currentText().toStdString(), .price = price_->value(),
                               .mtbf = mtbf_->value() * 3600.0, .checkpoint = checkpoint_->value(), .restart = restart_->value(), .budget = budget_->value(), .nodes = std::move(nodes)};
   scenario::InputCache& cache = cache_;
-  job_.start<FoundPlans>([request, &cache](JobControl& control) { return searchPlans(request, cache, control); }, [this](FoundPlans plans) { showPlans(std::move(plans)); });
+  job_.start<FoundPlans>([request, &cache](JobControl& control) { return searchPlans(request, cache, control); }, [this, of = document_.state()](FoundPlans plans) { showPlans(std::move(plans), of); });
 }
 
-void SearchPanel::showPlans(FoundPlans plans) {
+void SearchPanel::showPlans(FoundPlans plans) { showPlans(std::move(plans), document_.state()); }
+
+void SearchPanel::showPlans(FoundPlans plans, ScenarioState of) {
   const auto count = [](std::uint64_t n) { return qstr(scenario::grouped(static_cast<std::int64_t>(n))); };
   if (!plans.complete && plans.plans.empty()) return bar_->say(tr("stopped before any plan was found; the table is as it was"));
   found_ = std::move(plans);
+  Origin origin{.state = std::move(of), .free = {}};
+  for (const FoundPlan& plan : found_.plans) {
+    for (const scenario::Setting& s : plan.settings) origin.free.insert(s.path);
+  }
+  // Their number of nodes is the scenario's unless others were tried too.
+  const std::string nodes = nlohmann::json::parse(origin.state.text).value(nlohmann::json::json_pointer("/cluster/nodes"), nlohmann::json()).dump();
+  const bool own = std::all_of(found_.plans.begin(), found_.plans.end(), [&nodes](const FoundPlan& plan) {
+    return std::all_of(plan.settings.begin(), plan.settings.end(), [&nodes](const scenario::Setting& s) { return s.path != "cluster.nodes" || s.value == nodes; });
+  });
+  if (own) origin.free.erase("cluster.nodes");
+  setOrigin(std::move(origin));
   bar_->say(tr("%1%2 of %3 plans are legal, %4 simulated, %5").arg(found_.complete ? QString() : tr("stopped early: "), count(found_.legal), count(found_.considered), count(found_.simulated), timeText(found_.seconds)));
   draw();
 }
@@ -147,16 +161,16 @@ std::optional<double> SearchPanel::costOf(const FoundPlan& plan) const {
 void SearchPanel::open(int row) {
   if (row < 0 || static_cast<std::size_t>(row) >= found_.plans.size()) return;
   const FoundPlan& plan = found_.plans[static_cast<std::size_t>(row)];
-  Q_EMIT openSettings(plan.settings, tr("open plan %1").arg(qstr(plan.plan)));
+  openResult(plan.settings, tr("open plan %1").arg(qstr(plan.plan)), tr("searched"));
 }
 
 void SearchPanel::draw() {
   const bool by_cost = axis_->currentIndex() == 1, nothing = found_.plans.empty(), no_price = by_cost && !nothing && price_->value() <= 0.0;
-  const QString partial = found_.complete ? QString() : tr(" \u2014 PARTIAL: the search was stopped");
-  Chart chart{.kind = ChartKind::scatter, .title = nothing || no_price ? QString() : tr("Plans that fit%1").arg(partial), .xTitle = by_cost ? tr("cost of a sample, in the currency of the price") : tr("memory headroom on the fullest GPU"), .yTitle = tr("step time"),
+  const QString partial = found_.complete ? QString() : tr(" \u2014 PARTIAL: the search was stopped"), of = originText(tr("searched"));
+  Chart chart{.kind = ChartKind::scatter, .title = nothing || no_price ? QString() : tr("Plans that fit%1%2").arg(holds() ? QString() : of, partial), .xTitle = by_cost ? tr("cost of a sample, in the currency of the price") : tr("memory headroom on the fullest GPU"), .yTitle = tr("step time"),
               .empty = no_price ? tr("State a price of one GPU and hour to see what a sample costs.") : tr("Search plans tries every legal plan of this model, cluster and global batch; the best are simulated."),
               .series = {}, .categories = {}, .xText = by_cost ? numberText : bytesText, .yText = timeText};
-  if (!chart.title.isEmpty()) chart.hint = tr("click selects, double click opens, dragging zooms");
+  if (!chart.title.isEmpty() && holds()) chart.hint = tr("click selects, double click opens, dragging zooms");
   if (!by_cost) chart.unitX = 1073741824.0;
   // Of what is drawn: among all plans, those kept are every one that a front of step time and headroom or step time and cost can
   // hold (the search keeps the front of step time, memory and GPUs). A lower bound beats nobody.
@@ -176,21 +190,21 @@ void SearchPanel::draw() {
                            {.name = tr("Pareto front of these axes"), .color = 5, .points = {}, .tips = {}, .marker = 3}};  // painted in this order: the front on top
   const bool priced = price_->value() > 0.0, failures = std::any_of(found_.plans.begin(), found_.plans.end(), [](const FoundPlan& p) { return p.useful >= 0.0; });
   // Columns in which nothing would stand are left out.
-  Table table = tableOf(nothing ? tr("No plans yet") : tr("Plans%1").arg(partial), {tr("plan"), tr("micro-batches"), tr("recompute")}, QStringLiteral("lll"));
+  Table table = tableOf(nothing ? tr("No plans yet") : tr("Plans%1%2").arg(of, partial), {tr("plan"), tr("micro-batches"), tr("recompute")}, QStringLiteral("lll"));
   const auto column = [&table](const QString& name, char align) {
     table.columns << name;
     table.numeric += QLatin1Char(align);
   };
   const auto differ = [this](auto of) { return std::any_of(found_.plans.begin(), found_.plans.end(), [&](const FoundPlan& p) { return of(p) != of(found_.plans.front()); }); };
   const bool sizes = differ([](const FoundPlan& p) { return p.gpus; }), kinds = differ([](const FoundPlan& p) { return p.simulated; });
-  if (!nothing && !sizes) table.title = tr("Plans on %1 GPUs%2").arg(found_.plans.front().gpus).arg(partial);
+  if (!nothing && !sizes) table.title = (found_.plans.front().gpus == 1 ? tr("Plans on 1 GPU") : tr("Plans on %1 GPUs").arg(found_.plans.front().gpus)) + of + partial;
   if (sizes) column(tr("GPUs"), 'r');
   for (const QString& name : {tr("step time"), tr("samples/s"), tr("memory"), tr("headroom")}) column(name, 'r');
   if (priced) column(tr("cost of a sample"), 'r');
   if (failures) column(tr("useful time"), 'r');
   if (kinds) column(tr("figures"), 'l');
   column(tr("front"), 'l');
-  if (!nothing) table.hint = tr("Return opens one; front: of step time and %1").arg(by_cost ? tr("cost") : tr("headroom"));
+  if (!nothing && holds()) table.hint = tr("Return opens one; front: of step time and %1").arg(by_cost ? tr("cost") : tr("headroom"));
   for (std::size_t i = 0; i < found_.plans.size(); ++i) {
     const FoundPlan& p = found_.plans[i];
     ChartSeries& s = series[on_front[i] ? 2 : p.simulated ? 0 : 1];
@@ -216,7 +230,7 @@ void SearchPanel::draw() {
   for (ChartSeries& s : series) {
     if (!s.points.empty()) chart.series.push_back(std::move(s));
   }
-  Table out = tableOf(tr("Why plans fell out%1").arg(found_.fell_out.empty() ? QString() : partial), {tr("rule"), tr("plans"), tr("example")}, QStringLiteral("lrl"));
+  Table out = tableOf(tr("Why plans fell out%1").arg(found_.fell_out.empty() ? QString() : of + partial), {tr("rule"), tr("plans"), tr("example")}, QStringLiteral("lrl"));
   for (const auto& r : found_.fell_out) {
     out.rows.push_back({{qstr(r.rule)}, countCell(static_cast<std::int64_t>(r.plans)), longCell(qstr(r.example))});
   }

@@ -78,7 +78,7 @@ SweepPanel::SweepPanel(ScenarioDocument& document, scenario::InputCache& cache, 
   connect(bar_->startButton(), &QPushButton::clicked, this, &SweepPanel::run);
   connect(figure_, &QComboBox::currentIndexChanged, this, &SweepPanel::draw);
   connect(table_, &TableView::rowOpened, this, [this](int row) {
-    if (row >= 0 && static_cast<std::size_t>(row) < points_.size()) Q_EMIT openSettings(points_[static_cast<std::size_t>(row)].settings, tr("open a point of the sweep"));
+    if (row >= 0 && static_cast<std::size_t>(row) < points_.size()) openResult(points_[static_cast<std::size_t>(row)].settings, tr("open a point of the sweep"), tr("swept"));
   });
   draw();
 }
@@ -96,7 +96,7 @@ void SweepPanel::run() {
     bar_->say(tr("Give a field and at least one value."));
     return;
   }
-  start(std::move(axes), {}, document_.text(), document_.folder().toStdString());
+  start(std::move(axes), {}, document_.state());
 }
 
 void SweepPanel::openFile(const QString& path) {
@@ -109,15 +109,16 @@ void SweepPanel::openFile(const QString& path) {
   }
   const QFileInfo base(qstr(sweep.scenario));
   bar_->say(tr("sweep file %1").arg(QFileInfo(path).fileName()));
-  start(std::move(axes), sweep.set, scenario::read_document_text(sweep.scenario), base.absolutePath().toStdString());
+  start(std::move(axes), sweep.set, {.text = scenario::read_document_text(sweep.scenario), .folder = base.absolutePath(), .name = base.fileName()});
 }
 
-void SweepPanel::start(std::vector<Axis> axes, std::vector<scenario::Setting> always, std::string text, std::string folder) {
-  axes_ = axes;
+void SweepPanel::start(std::vector<Axis> axes, std::vector<scenario::Setting> always, ScenarioState of) {
   scenario::InputCache& cache = cache_;
-  const std::string name = document_.name().toStdString();
+  Origin origin{.state = of, .free = {}};
+  for (const scenario::Setting& s : always) origin.free.insert(s.path);
+  for (const Axis& a : axes) origin.free.insert(a.paths.begin(), a.paths.end());
   job_.start<std::vector<Point>>(
-      [axes = std::move(axes), always = std::move(always), text = std::move(text), folder = std::move(folder), name, &cache](JobControl& control) {
+      [axes, always = std::move(always), text = std::move(of.text), folder = of.folder.toStdString(), name = of.name.toStdString(), &cache](JobControl& control) {
         std::size_t count = 1;
         for (const Axis& a : axes) count *= a.values.size();
         if (count > 10'000) throw InputError({.file = "sweep", .where = "", .found = std::to_string(count) + " points", .expected = "at most 10000 here", .hint = "`sgsim sweep` takes more"});
@@ -152,8 +153,10 @@ void SweepPanel::start(std::vector<Axis> axes, std::vector<scenario::Setting> al
         }
         return points;
       },
-      [this](std::vector<Point> points) {
+      [this, axes, origin = std::move(origin)](std::vector<Point> points) {
         points_ = std::move(points);
+        axes_ = axes;
+        setOrigin(origin);
         std::size_t wanted = 1;
         for (const Axis& a : axes_) wanted *= a.values.size();
         bar_->say(points_.size() < wanted ? tr("stopped after %1 of %2 points").arg(points_.size()).arg(wanted) : tr("%1 points").arg(points_.size()));
@@ -163,10 +166,10 @@ void SweepPanel::start(std::vector<Axis> axes, std::vector<scenario::Setting> al
 
 void SweepPanel::draw() {
   const auto f = static_cast<std::size_t>(std::max(0, figure_->currentIndex()));
-  Chart chart{.kind = ChartKind::lines, .title = points_.empty() ? QString() : tr("%1 over %2").arg(figure_->currentText(), qstr(axes_.back().name)), .xTitle = axes_.empty() ? QString() : qstr(axes_.back().name), .yTitle = figure_->currentText(),
+  Chart chart{.kind = ChartKind::lines, .title = points_.empty() ? QString() : tr("%1 over %2%3").arg(figure_->currentText(), qstr(axes_.back().name), originText(tr("swept"))), .xTitle = axes_.empty() ? QString() : qstr(axes_.back().name), .yTitle = figure_->currentText(),
               .empty = tr("Give a field and values and run the sweep, or drop a sweep file here."), .series = {}, .categories = {}, .xText = {}, .yText = kFigures[f].text};
   if (f == 5) chart.unitY = 1073741824.0;
-  Table table = tableOf({});
+  Table table = tableOf(points_.empty() ? QString() : tr("Points of the sweep%1").arg(originText(tr("swept"))));
   for (const Axis& a : axes_) table.columns << qstr(a.name), table.numeric += QLatin1Char('l');
   for (const Figure& figure : kFigures) table.columns << tr(figure.name), table.numeric += QLatin1Char('r');
   table.columns << tr("why not");

@@ -55,6 +55,7 @@ TableView::TableView(const QString& accessible_name, bool filter, QWidget* paren
   QFont bold = font();
   bold.setBold(true);
   title_->setFont(bold);
+  title_->setWordWrap(true);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(8, 6, 8, 6);
   layout->setSpacing(4);

@@ -4,6 +4,7 @@
 #include <QListWidget>
 #include <QProgressBar>
 #include <QTabWidget>
+#include <set>
 
 #include "gui/session/document.h"
 #include "gui/session/search_job.h"
@@ -44,6 +45,10 @@ class WorkPanel : public Panel {
   void stop() override { job_.cancel(); }
   [[nodiscard]] Job& job() { return job_; }
   [[nodiscard]] virtual JobBar* bar() const = 0;
+  /// Whether what the page shows holds for this scenario; what was worked out of none holds for all.
+  [[nodiscard]] bool holdsFor(const ScenarioState& state) const { return !origin_ || sameBut(origin_->state, state, origin_->free); }
+  /// The scenario that the results are of; empty where they are of none.
+  [[nodiscard]] QString originName() const { return origin_ ? origin_->state.name : QString(); }
 
  Q_SIGNALS:
   void failed(const QString& title, const sgsim::gui::Failure& failure);
@@ -51,9 +56,29 @@ class WorkPanel : public Panel {
   void openSettings(const std::vector<sgsim::scenario::Setting>& settings, const QString& what);
 
  protected:
+  /// What results are of; `free`: the fields that they state themselves, wherever the scenario stands there.
+  struct Origin {
+    ScenarioState state;
+    std::set<std::string> free;
+  };
+  virtual void draw() = 0;
+  void setOrigin(Origin origin);
+  /// For headings: of which scenario the results are, and whether it is another by now ("searched": what was done).
+  [[nodiscard]] QString originText(const QString& done) const;
+  /// Whether the results hold for the scenario that is open.
+  [[nodiscard]] bool holds() const { return elsewhere_ == Elsewhere::no; }
+  /// Gives the scenario these settings, unless they were worked out for another one: then says so.
+  void openResult(const std::vector<scenario::Setting>& settings, const QString& what, const QString& done);
+
   ScenarioDocument& document_;
   scenario::InputCache& cache_;
   Job job_;
+
+ private:
+  enum class Elsewhere : unsigned char { no, changed, other };
+  [[nodiscard]] Elsewhere elsewhere() const;
+  std::optional<Origin> origin_;
+  Elsewhere elsewhere_ = Elsewhere::no;  // as drawn
 };
 
 /// Variants side by side, and what changes would help.
@@ -80,6 +105,7 @@ class ComparePanel : public WorkPanel {
     std::shared_ptr<const Simulated> simulated;
   };
   void refresh();
+  void draw() override;           // the changes
   [[nodiscard]] std::vector<Variant> all() const;
   std::vector<Variant> kept_;
   std::optional<scenario::Explanation> explanation_;
@@ -118,8 +144,8 @@ class SweepPanel : public WorkPanel {
     std::vector<std::string> paths;
     std::vector<std::vector<std::string>> values;
   };
-  void start(std::vector<Axis> axes, std::vector<scenario::Setting> always, std::string text, std::string folder);
-  void draw();
+  void start(std::vector<Axis> axes, std::vector<scenario::Setting> always, ScenarioState of);
+  void draw() override;
   QComboBox* paths_[2];
   QLineEdit* values_[2];
   QComboBox* figure_;
@@ -153,8 +179,9 @@ class SearchPanel : public WorkPanel {
 
  private:
   void open(int row);
-  void draw();
+  void draw() override;
   void choose();
+  void showPlans(FoundPlans plans, ScenarioState of);
   [[nodiscard]] std::optional<double> costOf(const FoundPlan& plan) const;
   QComboBox *objective_, *axis_;
   QLineEdit* nodes_;
@@ -191,7 +218,7 @@ class FidelityPanel : public WorkPanel {
     std::vector<check::Row> rows;
     std::size_t all = 0;                 // to compare
   };
-  void draw();
+  void draw() override;
   void explainRow(int row);
   void openRow(int row);
   ChartView* scatter_;

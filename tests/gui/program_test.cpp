@@ -109,6 +109,26 @@ class ProgramTests : public QObject {
     for (const char* markup : {"<", ">", "&", "\u2192"}) QVERIFY2(!said.contains(QString::fromUtf8(markup)), qPrintable(said));
     QVERIFY(QDir(pictures.path()).isEmpty());
   }
+  void whatCannotBeDoneIsRefusedAtOnce_data() {
+    QTest::addColumn<QStringList>("arguments");
+    QTest::addColumn<QString>("says");
+    QTest::newRow("folder of the system") << QStringList{"--screenshot", "/proc/no"} << "cannot write into /proc/no";
+    QTest::newRow("folder below a file") << QStringList{"--screenshot", shipped("llama3-8b-8xh100.json") + "/x"} << "llama3-8b-8xh100.json/x: Not a directory";
+    QTest::newRow("no such theme") << QStringList{"--theme", "purple"} << "--theme: expected light or dark, found purple";
+    QTest::newRow("two files") << QStringList{"a.json", "b.json"} << "one FILE is expected, found 2: a.json, b.json";
+  }
+  void whatCannotBeDoneIsRefusedAtOnce() {
+    QFETCH(QStringList, arguments);
+    QFETCH(QString, says);
+    const QTemporaryDir state;
+    QProcess program;
+    program.setProcessEnvironment(environment(state.path()));
+    program.start(QStringLiteral(SGSIM_PLANNER), arguments);
+    QVERIFY(program.waitForFinished(10000));
+    QCOMPARE(program.exitCode(), 2);
+    const QString said = QString::fromUtf8(program.readAllStandardError());
+    QVERIFY2(said.contains(says) && said.count(QLatin1Char('\n')) == 1, qPrintable(said));
+  }
   void theDesktopsErrorsReadTheSameWay() {
     const QTemporaryDir state, pictures, folder;
     QFile bad(folder.filePath("b<a&d>.json"));

@@ -371,6 +371,9 @@ class WindowTests : public QObject {
     const auto lanes = window_->timeline()->view()->data()->lanes.size();
     window_->timeline()->openMeasured(folder.filePath("trace.json"));
     QTRY_VERIFY_WITH_TIMEOUT(window_->timeline()->view()->data()->lanes.size() > lanes || !window_->failureText().isEmpty(), kPatience);
+    QVERIFY2(window_->failureText().isEmpty(), qPrintable(window_->failurePlainText()));
+    const TimelineData& both = *window_->timeline()->view()->data();
+    QVERIFY(both.lanes.size() > lanes && both.lanes.back().measured);
   }
   void unsavedWorkSurvivesClosing() {
     open("llama3-8b-8xh100.json");
@@ -406,11 +409,19 @@ class WindowTests : public QObject {
       QVERIFY(window_->grab().toImage().pixelColor(3, 3).lightness() < 128);
     }
     window_->setTheme("light");
-    QTest::keyClick(window_.get(), Qt::Key_Plus, Qt::ControlModifier);
     for (int i = 0; i < window_->pages()->count(); ++i) {
       window_->pages()->setCurrentIndex(i);
-      QVERIFY(!window_->grab().isNull());
+      QVERIFY(window_->grab().toImage().pixelColor(3, 3).lightness() > 128);
     }
+    QTableView* figures = window_->overview()->tables().front()->view();
+    const int row = figures->rowHeight(0), letters = figures->fontMetrics().height(), field = window_->editor()->fieldWidget("plan.tp")->fontMetrics().height();
+    for (int i = 0; i < 4; ++i) QTest::keyClick(window_.get(), Qt::Key_Plus, Qt::ControlModifier);
+    QApplication::processEvents();
+    // 1.1 four times is 1.46.
+    QVERIFY2(figures->fontMetrics().height() > letters * 1.25, qPrintable(QStringLiteral("%1, %2 before").arg(figures->fontMetrics().height()).arg(letters)));
+    QVERIFY(window_->editor()->fieldWidget("plan.tp")->fontMetrics().height() > field * 1.25);
+    QVERIFY2(figures->rowHeight(0) > row * 1.1, qPrintable(QStringLiteral("%1, %2 before").arg(figures->rowHeight(0)).arg(row)));
+    for (int i = 0; i < 4; ++i) QTest::keyClick(window_.get(), Qt::Key_Minus, Qt::ControlModifier);
   }
 };
 

@@ -1,8 +1,11 @@
 // Work is never lost, and views lead to each other: drafts, offered work, faults of links, measured runs as scenarios.
 #include <QLineEdit>
+#include <QMessageBox>
 #include <QPushButton>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTimer>
+#include <nlohmann/json.hpp>
 
 #include "gui/app/main_window.h"
 #include "gui/session/autosave.h"
@@ -48,6 +51,167 @@ class WorkTests : public QObject {
   }
   void cleanup() { window_.reset(); }
 
+  void savingOverAnotherEditAsks() {
+    const QTemporaryDir folder;
+    const QString path = copyOf("gpt2-124m-1xh200-compiled.json", folder);
+    QVERIFY(window_->openFile(path));
+    const auto onDisk = [&path] {
+      ScenarioDocument d;
+      d.load(path);
+      return d.value("plan.global_batch").value_or(QString());
+    };
+    const auto elsewhere = [&path](const QString& batch) {
+      ScenarioDocument d;
+      d.load(path);
+      d.type("plan.global_batch", batch, "batch");
+      d.save(path);
+    };
+    QString asked;
+    const auto saveAndAnswer = [this, &asked](const QString& button) {
+      asked.clear();
+      QTimer::singleShot(0, this, [&asked, button] {
+        auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+        if (box == nullptr) return;
+        asked = box->text();
+        for (QAbstractButton* b : box->buttons()) {
+          if (b->text().remove(QLatin1Char('&')) == button) return b->click();
+        }
+        box->reject();
+      });
+      QTest::keyClick(window_.get(), Qt::Key_S, Qt::ControlModifier);
+      QApplication::processEvents();
+    };
+    window_->document().type("plan.global_batch", "16", "batch");
+    saveAndAnswer("Overwrite");
+    QVERIFY2(asked.isEmpty(), "nobody else wrote: nothing is asked");
+    QCOMPARE(onDisk(), QStringLiteral("16"));
+    elsewhere("32");
+    window_->document().type("plan.micro_batch", "1", "micro-batch");
+    window_->document().type("plan.global_batch", "64", "batch");
+    saveAndAnswer("Cancel");
+    QVERIFY2(asked.contains(path), qPrintable(asked));
+    QCOMPARE(onDisk(), QStringLiteral("32"));
+    QVERIFY(window_->document().dirty());
+    saveAndAnswer("Reload");
+    QCOMPARE(onDisk(), QStringLiteral("32"));
+    QCOMPARE(window_->document().value("plan.global_batch"), std::optional<QString>("32"));
+    QVERIFY(!window_->document().dirty());
+    window_->document().undoStack().undo();  // the own edit is not lost either
+    QCOMPARE(window_->document().value("plan.global_batch"), std::optional<QString>("64"));
+    QVERIFY(window_->document().dirty());
+    elsewhere("128");
+    saveAndAnswer("Overwrite");
+    QVERIFY(!asked.isEmpty());
+    QCOMPARE(onDisk(), QStringLiteral("64"));
+    QVERIFY(!window_->document().dirty());
+  }
+  void plansOfAnotherScenarioAreMarkedAndRefused() {
+    open(shipped("llama3-8b-8xh100.json"));
+    SearchPanel* search = window_->search();
+    FoundPlans plans;
+    for (const char* tp : {"1", "2"}) plans.plans.push_back({.plan = std::string("tp ") + tp, .settings = {{"cluster.nodes", "1"}, {"plan.tp", tp}}, .gpus = 8, .step_time = 2.0, .memory = 4e10, .headroom = 4e10, .simulated = true, .on_front = true});
+    search->showPlans(plans);
+    const auto title = [search] { return search->plansTable()->table().title; };
+    const auto steps = [this] { return window_->document().undoStack().count(); };
+    QCOMPARE(title(), QStringLiteral("Plans on 8 GPUs of llama3-8b-8xh100.json"));
+    // A plan that is opened is one of this search: it still holds, and the next one opens too.
+    Q_EMIT search->plansTable()->rowOpened(0);
+    Q_EMIT search->plansTable()->rowOpened(1);
+    QCOMPARE(window_->document().value("plan.tp"), std::optional<QString>("2"));
+    QVERIFY2(!title().contains("CHANGED"), qPrintable(title()));
+    for (const auto& [path, value] : {std::pair("plan.global_batch", "64"), std::pair("model.config", "models/gpt2-124m.json"), std::pair("cluster.nodes", "2")}) {
+      window_->document().type(path, value, "change");
+      QVERIFY2(title().endsWith("searched BEFORE THE SCENARIO CHANGED"), qPrintable(QLatin1String(path) + title()));
+      const int before = steps();
+      Q_EMIT search->plansTable()->rowOpened(0);
+      QCOMPARE(steps(), before);
+      QVERIFY2(window_->failurePlainText().contains("figures do not hold"), qPrintable(window_->failurePlainText()));
+      window_->document().undoStack().undo();
+      QVERIFY2(!title().contains("CHANGED"), qPrintable(title()));
+    }
+    open(shipped("gpt2-124m-1xh200-compiled.json"));
+    QVERIFY2(title().contains("llama3-8b-8xh100.json, NOT OF THE SCENARIO THAT IS OPEN"), qPrintable(title()));
+    const std::string text = window_->document().text();
+    Q_EMIT search->plansTable()->rowOpened(0);
+    QVERIFY(window_->document().text() == text);
+    QVERIFY2(window_->failurePlainText().contains("gpt2-124m-1xh200-compiled.json is open"), qPrintable(window_->failurePlainText()));
+    // Nor does the report take them.
+    const QTemporaryDir folder;
+    window_->exportTo(folder.filePath("report.html"));
+    QFile file(folder.filePath("report.html"));
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const QByteArray html = file.readAll();
+    QVERIFY(!html.contains("Plans on 8 GPUs") && html.contains("Left out: plans searched for llama3-8b-8xh100.json"));
+    QVERIFY(html.contains("<title>gpt2-124m-1xh200-compiled.json</title>"));
+  }
+  void pointsOfAnotherScenarioAreMarkedAndRefused() {
+    open(shipped("gpt2-124m-1xh200-compiled.json"));
+    SweepPanel* sweep = window_->sweep();
+    sweep->path(0)->setCurrentText("plan.global_batch");
+    sweep->values(0)->setText("8, 16");
+    sweep->run();
+    QTRY_VERIFY_WITH_TIMEOUT(!sweep->job().running(), kPatience);
+    const auto title = [sweep] { return sweep->tables().front()->table().title; };
+    QVERIFY2(title().endsWith(" of gpt2-124m-1xh200-compiled.json"), qPrintable(title()));
+    Q_EMIT sweep->tables().front()->rowOpened(1);
+    QCOMPARE(window_->document().value("plan.global_batch"), std::optional<QString>("16"));
+    QVERIFY2(title().endsWith(" of gpt2-124m-1xh200-compiled.json"), qPrintable(title()));
+    QVERIFY(window_->openFile(shipped("llama3-8b-8xh100.json")));
+    QVERIFY2(title().contains("NOT OF THE SCENARIO") && sweep->charts().front()->chart().title.contains("NOT OF THE SCENARIO"), qPrintable(title()));
+    Q_EMIT sweep->tables().front()->rowOpened(0);
+    QVERIFY(!window_->document().dirty());
+    QVERIFY(!window_->failureText().isEmpty());
+  }
+  void reportsNameWhatWasSimulated() {
+    open(shipped("gpt2-124m-1xh200-compiled.json"));
+    const QTemporaryDir folder;
+    const QString out = folder.filePath("report.html");
+    window_->document().type("plan.tp", "no number", "tp");
+    window_->exportTo(out);
+    QFile file(out);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    QVERIFY(file.readAll().contains("has been changed since this was simulated"));
+    window_->document().undoStack().undo();
+    // Another scenario with a wrong value cannot be simulated: no report carries its name over the figures of the first.
+    ScenarioDocument d;
+    d.load(shipped("llama3-8b-8xh100.json"));
+    d.type("plan.tp", "no number", "tp");
+    d.save(folder.filePath("wrong.json"));
+    QVERIFY(window_->openFile(folder.filePath("wrong.json")));
+    window_->simulate();
+    QVERIFY(QFile::remove(out));
+    QVERIFY_EXCEPTION_THROWN(window_->exportTo(out), EnvironmentError);
+    QVERIFY_EXCEPTION_THROWN(window_->exportTo(folder.filePath("trace.json")), EnvironmentError);
+    QVERIFY(!QFileInfo::exists(out));
+  }
+  void f5ReadsTheFilesAgain() {
+    const QTemporaryDir folder;
+    QVERIFY(QFile::copy(shipped("models/gpt2-124m.json"), folder.filePath("model.json")));
+    const QString path = copyOf("gpt2-124m-1xh200-compiled.json", folder);
+    {
+      ScenarioDocument d;
+      d.load(path);
+      d.set("model.config", std::string("\"model.json\""), "model");
+      d.save(path);
+    }
+    open(path);
+    const double before = window_->simulated()->run->result.step_time.value();
+    QFile model(folder.filePath("model.json"));
+    model.setPermissions(QFile::ReadOwner | QFile::WriteOwner);
+    QVERIFY(model.open(QIODevice::ReadOnly));
+    nlohmann::ordered_json config = nlohmann::ordered_json::parse(model.readAll().toStdString());
+    model.close();
+    const char* key = config.contains("num_hidden_layers") ? "num_hidden_layers" : "n_layer";
+    config[key] = config[key].get<int>() * 2;
+    QVERIFY(model.open(QIODevice::WriteOnly | QIODevice::Truncate));
+    model.write(QByteArray::fromStdString(config.dump(2)));
+    model.close();
+    QTest::keyClick(window_.get(), Qt::Key_F5);
+    QVERIFY(window_->busy());
+    QTRY_VERIFY_WITH_TIMEOUT(!window_->busy(), kPatience);
+    const double after = window_->simulated()->run->result.step_time.value();
+    QVERIFY2(after > before * 1.4, qPrintable(QStringLiteral("%1 s before, %2 s after").arg(before).arg(after)));
+  }
   void aDraftIsKeptWhenSomethingElseOpens() {
     window_->openSample();
     window_->document().type("plan.micro_batch", "1", "micro-batch");
