@@ -105,6 +105,7 @@ void MainWindow::openPart(const QString& path, const std::string& text) {
 bool MainWindow::openFile(const QString& path) {
   try {
     const QFileInfo file(path);
+    if (file.isDir()) throw InputError({.file = path.toStdString(), .where = "", .found = "a folder", .expected = "a file: a scenario, model config, captured graph, cluster, profile, sweep, trace or measured runs", .hint = ""});
     if (file.size() > kLargest) {
       openTrace(file.absoluteFilePath());
     } else {

@@ -349,10 +349,11 @@ class Drawing {
       const double width = m_.horizontalAdvance(text) + 8;
       p_.setPen(t_.grid);
       p_.drawLine(QPointF(sx(tick), inner.top()), QPointF(sx(tick), inner.bottom()));
-      if (sx(tick) - width / 2 < free) continue;
-      free = sx(tick) + width / 2;
+      const double left = std::min(sx(tick) - width / 2, plot_.right() - width);  // the last one is not cut
+      if (left < free) continue;
+      free = left + width;
       p_.setPen(t_.muted);
-      p_.drawText(QRectF(sx(tick) - width / 2, inner.bottom() + 3, width, m_.height()), Qt::AlignCenter, text);
+      p_.drawText(QRectF(left, inner.bottom() + 3, width, m_.height()), Qt::AlignCenter, text);
     }
     p_.setPen(t_.muted);
     p_.drawLine(inner.bottomLeft(), inner.bottomRight());

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <thread>
 
 #include "gui/models/result_views.h"
@@ -62,8 +63,8 @@ JobBar::JobBar(Job& job, const QString& start, OnCancel on_cancel, QWidget* pare
   });
   connect(&job, &Job::progressed, this, [this, &job] {
     bar_->setValue(static_cast<int>(job.fraction() * 1000.0));
-    const double left = job.remaining();
-    if (!job.windingUp()) label_->setText((left > 0.5 ? tr("about %1 left: ").arg(timeText(left)) : QString()) + job.text());
+    const double left = job.remaining(), digit = left > 0.0 ? std::pow(10.0, std::floor(std::log10(left)) - 1.0) : 1.0;  // two are known at best
+    if (!job.windingUp()) label_->setText((left > 0.5 ? tr("about %1 s left: ").arg(QString::number(std::round(left / digit) * digit, 'g', 3)) : QString()) + job.text());
     label_->setToolTip(label_->text());
   });
   connect(&job, &Job::failed, this, [this](const Failure& failure) { label_->setText(tr("failed: %1").arg(failure.chain.value(0))); });

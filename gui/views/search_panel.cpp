@@ -123,7 +123,16 @@ void SearchPanel::choose() {
 void SearchPanel::run() {
   std::vector<int> nodes;
   for (const QString& n : nodes_->text().split(QLatin1Char(','), Qt::SkipEmptyParts)) {
-    if (const int count = n.trimmed().toInt(); count > 0) nodes.push_back(count);
+    constexpr int kMostNodes = 1'000'000;
+    const int count = n.trimmed().toInt();  // 0 beyond an int
+    if (count <= 0 || count > kMostNodes) {
+      bar_->say(tr("nodes to try: expected whole numbers from 1 to %1, found %2").arg(kMostNodes).arg(n.trimmed()));
+      Q_EMIT failed(tr("Nothing was searched"), Failure{{bar_->said()}});
+      nodes_->setFocus();
+      nodes_->selectAll();
+      return;
+    }
+    nodes.push_back(count);
   }
   const SearchRequest request{.text = document_.text(), .name = document_.name().toStdString(), .folder = document_.folder().toStdString(), .objective = objective_->currentText().toStdString(), .price = price_->value(),
                               .mtbf = mtbf_->value() * 3600.0, .checkpoint = checkpoint_->value(), .restart = restart_->value(), .budget = budget_->value(), .nodes = std::move(nodes)};

@@ -9,9 +9,11 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QXmlStreamReader>
+#include <nlohmann/json.hpp>
 
 #include "gui/app/main_window.h"
 #include "gui/session/autosave.h"
+#include "sim/scenario/read.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/person.h"
 
@@ -276,22 +278,35 @@ class WindowTests : public QObject {
     QCOMPARE(window_->search()->plansTable()->table().rows.size(), rows);
   }
   void measuredRunsAreCompared() {
-    window_->openFile(shipped("records/models.json"));
+    // A run of the shipped records, and one whose model nobody knows.
+    auto runs = nlohmann::json::parse(scenario::read_document_text(shipped("records/torchtitan.json.gz").toStdString()));
+    nlohmann::json known;
+    for (const auto& run : runs) {
+      if (run["id"] == "titan_a100_8B_selective_layer_mb1") known = run;
+    }
+    QVERIFY(known.is_object());
+    nlohmann::json unknown = known;
+    unknown["id"] = "unknown";
+    unknown["model"] = {{"name", "nobody's"}};
     QTemporaryDir folder;
     QFile file(folder.filePath("runs.json"));
     QVERIFY(file.open(QIODevice::WriteOnly));
-    file.write(R"([{"id": "a", "source": "test", "hardware": {"gpu": "H200", "gpus": 1}, "model": {}, "parallel": {}, "measured": {"step_time_s": 0.1}}])");
+    file.write(QByteArray::fromStdString(nlohmann::json({known, unknown}).dump()));
     file.close();
-    window_->openFile(file.fileName());
+    QVERIFY(window_->openFile(file.fileName()));
     QCOMPARE(window_->pages()->currentWidget(), static_cast<QWidget*>(window_->fidelity()));
     QTRY_VERIFY_WITH_TIMEOUT(!window_->fidelity()->job().running(), kPatience);
-    // Predicted, or skipped with a reason, or refused with one: never silence.
-    const bool rows = !window_->fidelity()->rowsTable()->table().rows.empty();
-    QVERIFY(rows || !window_->failureText().isEmpty());
-    if (rows) {
-      window_->fidelity()->rowsTable()->selectRow(0);
-      QVERIFY(!window_->fidelity()->whyTable()->table().rows.empty());
+    QVERIFY2(window_->failureText().isEmpty(), qPrintable(window_->failurePlainText()));
+    const Table& table = window_->fidelity()->rowsTable()->table();
+    QCOMPARE(table.rows.size(), std::size_t{2});
+    for (const auto& row : table.rows) {
+      const auto cell = [&](const char* column) { return row[static_cast<std::size_t>(columnOf(table, column))].text; };
+      const bool is_known = cell("run") != QLatin1String("unknown");
+      QVERIFY2(cell("predicted").isEmpty() != is_known && cell("error").isEmpty() != is_known, qPrintable(cell("run") + cell("predicted") + cell("error")));
+      QCOMPARE(cell("skipped because").isEmpty(), is_known);
     }
+    window_->fidelity()->rowsTable()->selectRow(0);
+    QVERIFY(!window_->fidelity()->whyTable()->table().rows.empty());
   }
   void badFilesShowTheErrorAndTheWindowLivesOn() {
     open("llama3-8b-8xh100.json");

@@ -184,6 +184,15 @@ class WorkTests : public QObject {
     QVERIFY_EXCEPTION_THROWN(window_->exportTo(folder.filePath("trace.json")), EnvironmentError);
     QVERIFY(!QFileInfo::exists(out));
   }
+  void wrongNumbersOfNodesAreRefused() {
+    open(shipped("gpt2-124m-1xh200-compiled.json"));
+    for (const char* wrong : {"1, 0", "99999999999"}) {
+      retype(window_->search()->nodes(), wrong);
+      window_->search()->run();
+      QVERIFY(!window_->search()->job().running());
+      QVERIFY2(window_->failurePlainText().contains(QString::fromLatin1(wrong).section(QLatin1Char(' '), -1)), qPrintable(window_->failurePlainText()));
+    }
+  }
   void f5ReadsTheFilesAgain() {
     const QTemporaryDir folder;
     QVERIFY(QFile::copy(shipped("models/gpt2-124m.json"), folder.filePath("model.json")));
