@@ -1,4 +1,5 @@
 // Work is never lost, and views lead to each other: drafts, offered work, faults of links, measured runs as scenarios.
+#include <QAction>
 #include <QLineEdit>
 #include <QMessageBox>
 #include <QPushButton>
@@ -78,7 +79,9 @@ class WorkTests : public QObject {
         }
         box->reject();
       });
-      QTest::keyClick(window_.get(), Qt::Key_S, Qt::ControlModifier);
+      for (QAction* action : window_->findChildren<QAction*>()) {
+        if (action->text() == QLatin1String("&Save")) action->trigger();
+      }
       QApplication::processEvents();
     };
     window_->document().type("plan.global_batch", "16", "batch");
@@ -94,6 +97,7 @@ class WorkTests : public QObject {
     QVERIFY(window_->document().dirty());
     saveAndAnswer("Reload");
     QCOMPARE(onDisk(), QStringLiteral("32"));
+    QVERIFY2(!asked.isEmpty() && window_->statusText().startsWith("reloaded"), qPrintable(asked + window_->statusText() + window_->failurePlainText()));
     QCOMPARE(window_->document().value("plan.global_batch"), std::optional<QString>("32"));
     QVERIFY(!window_->document().dirty());
     window_->document().undoStack().undo();  // the own edit is not lost either
