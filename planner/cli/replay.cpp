@@ -25,6 +25,11 @@ struct Flags {
 };
 
 constexpr int kMostRanks = 100'000;
+/// CLI::Range lets NaN pass, which no error is above.
+const auto kLimit = [](const std::string& text) {
+  double percent = 0.0;
+  return CLI::detail::lexical_cast(text, percent) && percent >= 0.0 && percent <= 1e6 ? std::string() : "\"" + text + "\" is not a number from 0 to 1000000";
+};
 
 struct OwnMachine {
   cluster::Cluster cluster;
@@ -59,7 +64,7 @@ ExitCode replay_as_captured(const Flags& flags, const RecoveredRun& run) {
     const auto sizes = replay::sizes_in(run.run);
     replay::write_trace({.run = run.run, .workload = built.workload, .notes = built.notes, .rescaled = false, .sizes = sizes ? sizes_text(*sizes) : ""}, timeline, flags.trace);
   }
-  return flags.limit >= 0.0 && result.worst_error * 100.0 > flags.limit ? ExitCode::check_failed : ExitCode::good;
+  return flags.limit >= 0.0 && !result.within(flags.limit / 100.0) ? ExitCode::check_failed : ExitCode::good;
 }
 
 /// Captured sizes: as given, else as the file says (its sizes, or descriptions of its communicators), else 1, and dp from the ranks of the file. Wanted: as given, else as captured.
@@ -173,7 +178,7 @@ void add_replay(CLI::App& app, Action& chosen) {
   CLI::App* command = app.add_subcommand("replay", "Simulate an imported run on the machine it came from, or with other sizes, GPUs or network");
   command->add_option("FILE", flags->path, "Trace, or folder with the traces of one run")->required();
   command->add_option("--trace", flags->trace, "Write the simulated timeline (Perfetto; .json or .json.gz)");
-  command->add_option("--limit", flags->limit, "Fail (exit code 1) when a step is off by more than this many percent")->check(CLI::Range(0.0, 1e6));
+  command->add_option("--limit", flags->limit, "Fail (exit code 1) when a step is off by more than this many percent")->check(kLimit);
   command->add_option("--captured-dp", flags->captured.dp, "Data parallel size of the trace (from its ranks)")->check(CLI::Range(1, kMostRanks));
   command->add_option("--captured-tp", flags->captured.tp, "Tensor parallel size of the trace (1, or as a timeline of sgsim says)")->check(CLI::Range(1, kMostRanks));
   command->add_option("--captured-pp", flags->captured.pp, "Pipeline stages of the trace (likewise)")->check(CLI::Range(1, kMostRanks));

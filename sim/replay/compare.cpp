@@ -51,9 +51,13 @@ Result compare(const trace::ImportedRun& run, const Built& built, const timeline
   result.mean_end_error_s = operations == 0 ? 0.0 : distance / static_cast<double>(operations);
   const std::vector<Compared> all = result.steps.empty() ? std::vector{result.whole} : result.steps;
   for (const Compared& c : all) {
-    result.mean_error += std::abs(c.error()) / static_cast<double>(all.size());
-    result.worst_error = std::max(result.worst_error, std::abs(c.error()));
+    const std::optional<double> error = c.error();
+    ++(error ? result.compared : result.without_error);
+    if (!error) continue;
+    result.mean_error += std::abs(*error);
+    result.worst_error = std::max(result.worst_error, std::abs(*error));
   }
+  if (result.compared > 0) result.mean_error /= static_cast<double>(result.compared);
   return result;
 }
 

@@ -128,7 +128,7 @@ class PassFinder {
       if (name.rfind("Optimizer.", 0) == 0) optimizer.add(op.thread, op.start, op.start + op.duration);
     }
     Diagnostics told;
-    const std::vector<StepWindow> steps = find_steps(run_, rank_, d_, told);
+    const std::vector<StepWindow> steps = find_steps(run_, rank_, told);
     Phase running = Phase::unknown;
     bool cut = false;
     for (const std::uint32_t i : d_.order) {

@@ -45,7 +45,7 @@ class ProgramBuilder {
     place_.assign(rank_.device_ops.size(), 0);
     task_of_.assign(rank_.device_ops.size(), kNoTask);
     notes_.rank = rank;
-    notes_.steps = find_steps(run, rank_, d, built.report);
+    notes_.steps = find_steps(run, rank_, built.report);
   }
 
   BuiltProgram build() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,12 +53,16 @@ struct Built {
 struct Compared {
   std::string what;                                  // "step 3", "all"
   double measured_s = 0.0, simulated_s = 0.0;
-  [[nodiscard]] double error() const { return measured_s > 0.0 ? simulated_s / measured_s - 1.0 : 0.0; }
+  /// Nothing where the measured time is not positive (clocks of host and device that disagree): there is nothing to compare with.
+  [[nodiscard]] std::optional<double> error() const { return measured_s > 0.0 ? std::optional(simulated_s / measured_s - 1.0) : std::nullopt; }
 };
 struct Result {
   Compared whole;                                    // from the first issue to the last end over all ranks
   std::vector<Compared> steps;                       // of the first rank that has them: between the ends of the steps' last operations
-  double mean_error = 0.0, worst_error = 0.0;        // of |error| over the steps (the whole where there are none)
+  double mean_error = 0.0, worst_error = 0.0;        // of |error| over the steps that have one (the whole where there are none)
+  std::size_t compared = 0, without_error = 0;       // steps, or the whole, that have an error, and that have none
+  /// No step is off by more than `limit` (a fraction), and each has an error.
+  [[nodiscard]] bool within(double limit) const { return without_error == 0 && worst_error <= limit; }
   double mean_end_error_s = 0.0;                   // mean distance of a device operation's simulated end from its measured one
 };
 

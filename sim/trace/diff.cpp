@@ -23,6 +23,7 @@ struct Side {
   Sums kind, stream, layer, name, rank;
   double step = 0.0;
   std::uint32_t steps = 1, ranks = 1;
+  std::uint64_t empty = 0;
   bool waiting_apart = true;
 };
 
@@ -72,7 +73,8 @@ std::vector<std::string> stream_names(const RankTrace& rank, const Own& own) {
 // Operations outside of the marked steps are left out: they are no part of any.
 void add_rank(const ImportedRun& run, std::size_t r, const Own& own, Side& side) {
   const RankTrace& rank = run.ranks[r];
-  const std::vector<StepWindow> windows = find_steps(run, rank).windows;
+  std::vector<StepWindow> windows = find_steps(run, rank).windows;
+  side.empty += leave_out_empty(windows, rank);
   side.steps = static_cast<std::uint32_t>(std::max<std::size_t>(1, windows.size()));
   side.waiting_apart = side.waiting_apart && own.known;
   const double of_step = 1.0 / static_cast<double>(side.steps), share = of_step / static_cast<double>(run.ranks.size());
@@ -138,7 +140,7 @@ void table(std::string& text, const char* title, const std::vector<DiffRow>& lis
 
 Diff diff_runs(const ImportedRun& a, const ImportedRun& b) {
   const Side x = side_of(a), y = side_of(b);
-  return {.step_a = x.step, .step_b = y.step, .steps_a = x.steps, .steps_b = y.steps, .ranks_a = x.ranks, .ranks_b = y.ranks, .waiting_apart_a = x.waiting_apart, .waiting_apart_b = y.waiting_apart,
+  return {.step_a = x.step, .step_b = y.step, .steps_a = x.steps, .steps_b = y.steps, .ranks_a = x.ranks, .ranks_b = y.ranks, .empty_a = x.empty, .empty_b = y.empty, .waiting_apart_a = x.waiting_apart, .waiting_apart_b = y.waiting_apart,
           .by_kind = rows(x.kind, y.kind), .by_stream = rows(x.stream, y.stream), .by_layer = rows(x.layer, y.layer), .by_name = rows(x.name, y.name), .by_rank = rows(x.rank, y.rank)};
 }
 
@@ -146,6 +148,9 @@ std::string diff_text(const Diff& d, std::size_t most) {
   const auto side = [](std::uint32_t steps, std::uint32_t ranks) { return fmt::format("{} step{}, {} rank{}", steps, steps == 1 ? "" : "s", ranks, ranks == 1 ? "" : "s"); };
   std::string text = fmt::format("step: A {:.3f} ms, B {:.3f} ms, B / A {:.3f} (means of A: {}; B: {}; device times of one step of one rank)\n", d.step_a * 1e3, d.step_b * 1e3, d.step_a > 0.0 ? d.step_b / d.step_a : 0.0,
                                  side(d.steps_a, d.ranks_a), side(d.steps_b, d.ranks_b));
+  for (const auto& [name, empty] : {std::pair("A", d.empty_a), std::pair("B", d.empty_b)}) {
+    if (empty > 0) text += fmt::format("{}: {}  {}  steps without a kernel, copy or memset\n", name, empty, kEmptyLeftOut);
+  }
   if (d.waiting_apart_a != d.waiting_apart_b) text += fmt::format("communication of {} holds the waiting for other ranks, which its file does not tell apart; that of {} does not\n", d.waiting_apart_a ? "B" : "A", d.waiting_apart_a ? "A" : "B");
   table(text, "kind", d.by_kind, kKernelKinds + 1);
   if (d.ranks_a > 1 && d.ranks_b > 1) table(text, "rank", d.by_rank, most);

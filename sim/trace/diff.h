@@ -20,11 +20,12 @@ struct DiffRow {
 struct Diff {
   double step_a = 0.0, step_b = 0.0;              // seconds from the first device operation to the end of the last, a step
   std::uint32_t steps_a = 1, steps_b = 1, ranks_a = 1, ranks_b = 1;
+  std::uint64_t empty_a = 0, empty_b = 0;         // marked steps without device operations, left out, over the ranks
   bool waiting_apart_a = true, waiting_apart_b = true;  // false: communication holds the waiting for other ranks
   std::vector<DiffRow> by_kind, by_stream, by_layer, by_name, by_rank;
 };
 
-/// Steps as marked; where they are not, by the optimizer's annotations; else the file is one step. What is outside of all steps is left out.
+/// Steps as marked; where they are not, by the optimizer's annotations; else the file is one step. What is outside of all steps, and steps without device operations (as in a replay), are left out.
 /// Waiting for other members of a collective is a kind of its own where ranks are matched, or the file tells it apart.
 /// Streams are compared by their place in the order of busy time: their ids differ from run to run.
 [[nodiscard]] Diff diff_runs(const ImportedRun& a, const ImportedRun& b);

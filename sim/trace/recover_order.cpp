@@ -21,6 +21,9 @@ void recover_order(const RankTrace& rank, Dependencies& result) {
     if (op.call != kNone && rank.calls[op.call].duration > kSlowLaunch && op.start >= end_of(rank.calls[op.call])) {
       issue = end_of(rank.calls[op.call]) - kLeastLaunch;  // the launch came at the end of a slow call (loading a module, a full queue)
     }
+    if (op.call != kNone && op.start < rank.calls[op.call].start) {
+      result.report.add("import.dependencies.kernels_begin_before_launch", Severity::error, rank_name(rank) + ": launch " + std::to_string(op.correlation) + ", by " + std::to_string(rank.calls[op.call].start - op.start) + " ns");
+    }
     const std::uint32_t before = last[op.stream];
     if (before != kNone && result.issue[before] > issue) {  // a stream keeps its order, whatever the launches say
       issue = result.issue[before];

@@ -110,6 +110,15 @@ Steps find_steps(const ImportedRun& run, const RankTrace& rank) {
   return steps;
 }
 
+std::size_t leave_out_empty(std::vector<StepWindow>& windows, const RankTrace& rank) {
+  const std::size_t before = windows.size();
+  const auto empty = [&](const StepWindow& w) {
+    return std::none_of(rank.device_ops.begin(), rank.device_ops.end(), [&](const DeviceOp& op) { return op.start != kNoTime && issued(rank, op) >= w.from && issued(rank, op) < w.to; });
+  };
+  windows.erase(std::remove_if(windows.begin(), windows.end(), empty), windows.end());
+  return before - windows.size();
+}
+
 std::int32_t step_of(const std::vector<StepWindow>& windows, const RankTrace& rank, const DeviceOp& op) {
   const Nanoseconds at = issued(rank, op);
   for (std::size_t s = 0; s < windows.size(); ++s) {

@@ -22,6 +22,9 @@ struct Steps {
   bool by_optimizer = false;
 };
 [[nodiscard]] Steps find_steps(const ImportedRun& run, const RankTrace& rank);
+/// Takes out the steps in which no device operation with a time was issued, and returns how many: they took the device no time, and a mean step is one of the others.
+std::size_t leave_out_empty(std::vector<StepWindow>& windows, const RankTrace& rank);
+inline constexpr const char* kEmptyLeftOut = "import.steps.empty_left_out";
 
 /// Place in `windows` of the step that a device operation belongs to, or -1.
 [[nodiscard]] std::int32_t step_of(const std::vector<StepWindow>& windows, const RankTrace& rank, const DeviceOp& op);

@@ -2,6 +2,8 @@
 #include "sim/core/error.h"
 #include "sim/engine/engine.h"
 #include "sim/replay/replay.h"
+#include "sim/replay/report.h"
+#include "sim/trace/diff.h"
 #include "tests/support/catch.h"
 #include "tests/unit/trace/kineto_text.h"
 
@@ -180,10 +182,38 @@ TEST_CASE("a chain of 100,000 kernels needs no recursion") {
   const Replayed r = replay_run(read_text("chain", trace_text(events)));
   // 10 to the first start, then 8 a kernel (6 and a gap of 2), the last without its gap.
   CHECK(r.result.whole.measured_s == Approx((10 + 8.0 * 99'999 + 6) * 1e-6));
-  CHECK(std::abs(r.result.whole.error()) < 1e-3);
+  CHECK(std::abs(r.result.whole.error().value()) < 1e-3);
 }
 
 TEST_CASE("a trace without device work is refused") {
   const auto run = read_text("host_only", trace_text({annotation("x", 1, 2, 1)}));
   CHECK_THROWS_AS(replay_run(run), InputError);
+}
+
+TEST_CASE("kernels stamped before their launches: no error where nothing positive was measured, and it is counted") {
+  // Issued at 1,000; a 500-550: measured -450.
+  const Replayed r = replay_run(read_text("before_launch", trace_text({launch(1000, 1), kernel("a", 500, 50, 7, 1)})));
+  CHECK(r.result.whole.measured_s == Approx(-450e-6));
+  CHECK_FALSE(r.result.whole.error().has_value());
+  CHECK(r.result.without_error == 1);
+  CHECK(r.result.compared == 0);
+  CHECK_FALSE(r.result.within(1.0));
+  CHECK(count_of(r.dependencies[0].report, "import.dependencies.kernels_begin_before_launch") == 1);
+  CHECK(replay::text_report(r.result, r.built, r.timeline).find("0.00 %") == std::string::npos);
+  const Replayed sound = replay_run(read_text("after_launch", trace_text({launch(100, 1), kernel("a", 110, 50, 7, 1)})));
+  CHECK(sound.result.within(0.01));
+  CHECK(count_of(sound.dependencies[0].report, "import.dependencies.kernels_begin_before_launch") == 0);
+}
+
+TEST_CASE("a marked step without device operations is in neither a replay nor a diff") {
+  // Step 1 has a kernel of 50, step 2 none: a mean step is 50, not 25.
+  const auto run = read_text("empty_step", trace_text({annotation("ProfilerStep#1", 90, 900, 1), annotation("ProfilerStep#2", 1000, 900, 2), launch(100, 1), kernel("a", 110, 50, 7, 1)}));
+  const Replayed r = replay_run(run);
+  REQUIRE(r.result.steps.size() == 1);
+  CHECK(count_of(r.built.report, trace::kEmptyLeftOut) == 1);
+  const trace::Diff diff = trace::diff_runs(run, run);
+  CHECK(diff.steps_a == 1);
+  CHECK(diff.empty_b == 1);
+  CHECK(diff.step_a == Approx(50e-6));
+  CHECK(trace::diff_text(diff, 5).find("A: 1  import.steps.empty_left_out") != std::string::npos);
 }
