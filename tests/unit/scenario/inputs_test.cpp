@@ -13,7 +13,8 @@ TEST_CASE("a model and a profile that change on disk are read again") {
   const std::string root = std::string(SGSIM_BINARY_DIR) + "/inputs_test";
   std::filesystem::remove_all(root);
   std::filesystem::copy(std::string(SGSIM_SOURCE_DIR) + "/scenarios", root, std::filesystem::copy_options::recursive);
-  const scenario::Scenario s = scenario::read_scenario(root + "/llama3-8b-8xh100.json");
+  scenario::Scenario s = scenario::read_scenario(root + "/llama3-8b-8xh100.json");
+  s.profile = root + "/profiles/" + std::filesystem::path(s.profile).filename().string();  // the copy, not the one that ships
   scenario::InputCache cache;
   const auto before = cache.load(s);
   CHECK(before.shape.layers == 32);
