@@ -4,7 +4,7 @@
 
 #include "gui/app/main_window.h"
 #include "tests/gui/gui_tests.h"
-#include "tests/gui/person.h"
+#include "tests/gui/with_window.h"
 
 using namespace sgsim::gui;
 using namespace sgsim;
@@ -15,21 +15,9 @@ constexpr int kPatience = 60000;
 
 }  // namespace
 
-class GestureTests : public QObject {
+class GestureTests : public WithWindow {
   Q_OBJECT
  private:
-  std::unique_ptr<MainWindow> window_;
-
-  void open(const QString& file) {
-    QVERIFY(window_->openFile(shipped(file)));
-    window_->simulate();
-    QTRY_VERIFY_WITH_TIMEOUT(!window_->busy(), kPatience);
-    QVERIFY(window_->simulated() && window_->simulated()->run);
-  }
-  void show(QWidget* page) {
-    window_->pages()->setCurrentWidget(page);
-    QApplication::processEvents();
-  }
   /// Every gesture of a chart with axes; it shows all before and after.
   void gesturesOf(ChartView* chart) {
     QApplication::processEvents();
@@ -88,16 +76,6 @@ class GestureTests : public QObject {
   }
 
  private Q_SLOTS:
-  void init() {
-    forgetUnsaved();
-    window_ = shownWindow();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-  }
-  void cleanup() {
-    window_.reset();
-    QTRY_VERIFY_WITH_TIMEOUT(Job::threads() == 0, kPatience);
-  }
-
   void editorNumbersAreDraggedByTheirLabel() {
     open("llama3-8b-8xh100.json");
     auto* label = window_->editor()->findChild<QLabel*>("label of plan.micro_batch");

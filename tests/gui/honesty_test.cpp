@@ -12,7 +12,7 @@
 #include "gui/models/timeline_geometry.h"
 #include "gui/views/timeline_painter.h"
 #include "tests/gui/gui_tests.h"
-#include "tests/gui/person.h"
+#include "tests/gui/with_window.h"
 
 using namespace sgsim::gui;
 using namespace sgsim;
@@ -41,22 +41,9 @@ std::array<double, 3> lab(const QColor& color, const Matrix& eye) {
 
 }  // namespace
 
-class HonestyTests : public QObject {
+class HonestyTests : public WithWindow {
   Q_OBJECT
  private:
-  std::unique_ptr<MainWindow> window_;
-
-  void open(const QString& file) {
-    QVERIFY(window_->openFile(shipped(file)));
-    window_->simulate();
-    QTRY_VERIFY_WITH_TIMEOUT(!window_->busy(), kPatience);
-    QVERIFY(window_->simulated() && window_->simulated()->run);
-  }
-  void show(QWidget* page) {
-    window_->pages()->setCurrentWidget(page);
-    QApplication::processEvents();
-  }
-  QLineEdit* field(const QString& path) { return qobject_cast<QLineEdit*>(window_->editor()->fieldWidget(path)); }
   /// Names of the points of the series that is called a front.
   static QStringList frontOfChart(const Chart& chart) {
     QStringList names;
@@ -69,16 +56,6 @@ class HonestyTests : public QObject {
   }
 
  private Q_SLOTS:
-  void init() {
-    forgetUnsaved();
-    window_ = shownWindow();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-  }
-  void cleanup() {
-    window_.reset();
-    QTRY_VERIFY_WITH_TIMEOUT(Job::threads() == 0, kPatience);
-  }
-
   void frontsAreWhatNothingBeats() {
     // (1, 5) and (2, 3) beat nobody on both counts; (2, 4) is beaten by (2, 3), (3, 3) too; its equal shares the front.
     QCOMPARE(frontOf({{1, 5}, {2, 4}, {2, 3}, {3, 3}, {4, 1}, {2, 3}}), (std::vector<bool>{true, false, true, false, true, true}));

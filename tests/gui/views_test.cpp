@@ -19,7 +19,7 @@
 #include "gui/models/theme.h"
 #include "gui/session/autosave.h"
 #include "tests/gui/gui_tests.h"
-#include "tests/gui/person.h"
+#include "tests/gui/with_window.h"
 
 using namespace sgsim::gui;
 using namespace sgsim;
@@ -36,18 +36,11 @@ double sumOf(const Table& table, std::size_t column) {
 
 }  // namespace
 
-class ViewTests : public QObject {
+class ViewTests : public WithWindow {
   Q_OBJECT
  private:
-  std::unique_ptr<MainWindow> window_;
   QTemporaryDir folder_;
 
-  void open(const QString& file) {
-    QVERIFY(window_->openFile(shipped(file)));
-    window_->simulate();
-    QTRY_VERIFY_WITH_TIMEOUT(!window_->busy(), kPatience);
-    QVERIFY(window_->simulated() && window_->simulated()->run);
-  }
   /// Two pipeline stages, eight micro-batches.
   void openPipeline() {
     open("llama3-8b-8xh100.json");
@@ -56,10 +49,6 @@ class ViewTests : public QObject {
     window_->simulate();
     QTRY_VERIFY_WITH_TIMEOUT(!window_->busy(), kPatience);
     QVERIFY(window_->simulated()->run);
-  }
-  void show(QWidget* page) {
-    window_->pages()->setCurrentWidget(page);
-    QApplication::processEvents();
   }
   void drop(const QString& path) {
     QMimeData data;
@@ -76,16 +65,6 @@ class ViewTests : public QObject {
   }
 
  private Q_SLOTS:
-  void init() {
-    forgetUnsaved();
-    window_ = shownWindow();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-  }
-  void cleanup() {
-    window_.reset();
-    QTRY_VERIFY_WITH_TIMEOUT(Job::threads() == 0, kPatience);
-  }
-
   // ---- editor
   void editorOffersWhatThereIs() {
     open("llama3-8b-8xh100.json");

@@ -15,7 +15,7 @@
 #include "gui/session/autosave.h"
 #include "sim/scenario/json_reader.h"
 #include "tests/gui/gui_tests.h"
-#include "tests/gui/person.h"
+#include "tests/gui/with_window.h"
 
 using namespace sgsim::gui;
 using namespace sgsim;
@@ -26,27 +26,9 @@ constexpr int kPatience = 120000;
 
 }  // namespace
 
-class WindowTests : public QObject {
+class WindowTests : public WithWindow {
   Q_OBJECT
- private:
-  std::unique_ptr<MainWindow> window_;
-
-  void open(const QString& file) {
-    QVERIFY(window_->openFile(shipped(file)));
-    window_->simulate();
-    QTRY_VERIFY_WITH_TIMEOUT(!window_->busy(), kPatience);
-    QVERIFY(window_->simulated() && window_->simulated()->run);
-  }
-  QLineEdit* field(const QString& path) { return qobject_cast<QLineEdit*>(window_->editor()->fieldWidget(path)); }
-
  private Q_SLOTS:
-  void init() {
-    forgetUnsaved();
-    window_ = shownWindow();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-  }
-  void cleanup() { window_.reset(); }
-
   void firstStartShowsASample() {
     window_->openFirst();
     QTRY_VERIFY_WITH_TIMEOUT(window_->simulated() != nullptr, kPatience);

@@ -11,7 +11,7 @@
 #include "gui/app/main_window.h"
 #include "gui/session/autosave.h"
 #include "tests/gui/gui_tests.h"
-#include "tests/gui/person.h"
+#include "tests/gui/with_window.h"
 
 using namespace sgsim::gui;
 using namespace sgsim;
@@ -22,21 +22,13 @@ constexpr int kPatience = 120000;
 
 }  // namespace
 
-class WorkTests : public QObject {
+class WorkTests : public WithWindow {
   Q_OBJECT
  private:
-  std::unique_ptr<MainWindow> window_;
-
   void restart() {
     window_.reset();
     window_ = shownWindow();
     QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-  }
-  void open(const QString& path) {
-    QVERIFY(window_->openFile(path));
-    window_->simulate();
-    QTRY_VERIFY_WITH_TIMEOUT(!window_->busy(), kPatience);
-    QVERIFY(window_->simulated() && window_->simulated()->run);
   }
   QString copyOf(const QString& name, const QTemporaryDir& folder) {
     ScenarioDocument d;
@@ -46,12 +38,6 @@ class WorkTests : public QObject {
   }
 
  private Q_SLOTS:
-  void init() {
-    forgetUnsaved();
-    restart();
-  }
-  void cleanup() { window_.reset(); }
-
   void savingOverAnotherEditAsks() {
     const QTemporaryDir folder;
     const QString path = copyOf("gpt2-124m-1xh200-compiled.json", folder);
