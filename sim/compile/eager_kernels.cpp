@@ -126,7 +126,7 @@ bool fills_first(std::string_view name) {
 
 /// Functional forms that copy their first operand and then write into the copy.
 bool copies_first(std::string_view name) {
-  return name == "masked_fill" || name == "scatter" || name == "scatter_add" || name == "index_add" || name == "index_copy" ||
+  return name == "scatter" || name == "scatter_add" || name == "index_add" || name == "index_copy" ||
          name == "slice_scatter" || name == "select_scatter" || name == "as_strided_scatter" || name == "index_fill";
 }
 

@@ -32,7 +32,7 @@ std::string version_of(const std::string& path) {
 std::string key_of(const Scenario& s) {
   const ModelSource& m = s.model;
   return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", m.config.empty() ? version_of(m.path) : m.path, m.config, static_cast<int>(m.kind), m.layers, m.sequence, static_cast<int>(m.attention),
-                     m.dense_mask, s.plan.micro_batch, s.training.autocast, static_cast<int>(s.training.compute_dtype), static_cast<int>(s.training.execution));
+                     m.dense_mask, s.plan.micro_batch, s.training.autocast, static_cast<int>(s.training.compute_dtype), s.training.execution == compile::Execution::eager);
 }
 
 /// The generator names the scenario's fields; which file they stand in is known here.

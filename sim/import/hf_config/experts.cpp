@@ -34,19 +34,9 @@ Routing route(Model& model, const std::string& path, ValueRef x, ValueRef gate, 
 ValueRef grouped_product(Model& model, ValueRef rows, ValueRef weight, ValueRef begins) {
   Tape& tape = model.tape;
   const bool reads = model.options.eager && tape.dtype(rows) == DType::float32;
-  const auto read = [&tape, reads, begins] {
+  return bmm(tape, rows, transpose(tape, weight, 1, 2), [&tape, reads, begins] {
     if (reads) tape.call_with({{"device", Argument{std::string("cpu")}}}, "aten._to_copy.default", begins);
-  };
-  const ValueRef turned = transpose(tape, weight, 1, 2);
-  read();
-  const ValueRef y = tape.call("aten.bmm.default", rows, turned);
-  tape.on_backward(y, {rows, turned}, [&tape, rows, turned, read](ValueRef g) {
-    read();
-    tape.add_gradient(turned, tape.call("aten.bmm.default", tape.call("aten.transpose.int", rows, 1, 2), g));
-    read();
-    tape.add_gradient(rows, tape.call("aten.bmm.default", g, tape.call("aten.transpose.int", turned, 1, 2)));
   });
-  return y;
 }
 
 /// The experts one after another on their own rows (transformers 5, integrations/moe.py, grouped_mm_experts_forward; the same
@@ -55,8 +45,8 @@ ValueRef grouped_product(Model& model, ValueRef rows, ValueRef weight, ValueRef 
 ValueRef grouped_experts(Model& model, const std::string& path, ValueRef rows, const Routing& routing, const Experts& experts, DType compute, std::int64_t tokens) {
   Tape& tape = model.tape;
   const Config& c = model.config;
-  const std::int64_t assigned = tape.shape(rows)[0], capacity = assigned / c.experts;
-  const ValueRef mask = tape.call("aten.view.default", tape.call("aten.ge.Scalar", routing.padded, tokens * c.experts_per_token), Dims{c.experts, capacity, 1});
+  const std::int64_t assignments = tokens * c.experts_per_token, assigned = tape.shape(rows)[0], capacity = assigned / c.experts;
+  const ValueRef mask = tape.call("aten.view.default", tape.call("aten.ge.Scalar", routing.padded, assignments), Dims{c.experts, capacity, 1});
   const auto without_rest = [&](ValueRef x) { return masked_fill(tape, x, mask, 0.0); };
   const ValueRef counted = tape.call("aten.cumsum.default", tape.call("aten.view.default", routing.padded, Dims{c.experts, capacity}), 0);
   const ValueRef begins = tape.call("aten.slice.Tensor", counted, 1, 0, 1);
@@ -67,9 +57,9 @@ ValueRef grouped_experts(Model& model, const std::string& path, ValueRef rows, c
   tape.enter(path + ".experts", "MixtralExperts");
   const ValueRef outs = view(tape, without_rest(product(mul(tape, gate, halves[1]), experts.w2)), {assigned, c.hidden});
   const ValueRef weighted = mul(tape, outs, routing.weight);
-  const ValueRef first = tape.call("aten.arange.default", tokens * c.experts_per_token);
-  const ValueRef place = tape.call("aten.index_put.default", routing.padded, list_of({routing.padded}), first);
-  const ValueRef ordered = view(tape, index_select(tape, weighted, 0, place), {tokens, c.experts_per_token, c.hidden});
+  const ValueRef place = tape.call("aten.index_put.default", routing.padded, list_of({routing.padded}), tape.call("aten.arange.default", assigned));
+  const ValueRef places = assigned == assignments ? place : tape.call("aten.slice.Tensor", place, 0, 0, assignments);
+  const ValueRef ordered = view(tape, index_select(tape, weighted, 0, places), {tokens, c.experts_per_token, c.hidden});
   return sum_middle(tape, ordered);
 }
 

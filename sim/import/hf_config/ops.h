@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -55,7 +56,8 @@ ValueRef nll_loss(Tape& tape, ValueRef log_probabilities, ValueRef labels);
 // products
 ValueRef mm(Tape& tape, ValueRef a, ValueRef b);
 ValueRef addmm(Tape& tape, ValueRef bias, ValueRef a, ValueRef b);
-ValueRef bmm(Tape& tape, ValueRef a, ValueRef b);
+/// `before`: what is called before the product and before each of its two gradients.
+ValueRef bmm(Tape& tape, ValueRef a, ValueRef b, const std::function<void()>& before = [] {});
 /// Fused attention over [batch, heads, length, size]: cuDNN's operator with a dense mask, else the flash operator.
 ValueRef fused_attention(Tape& tape, ValueRef q, ValueRef k, ValueRef v, std::optional<ValueRef> mask, bool causal, double dropout);
 

@@ -44,13 +44,16 @@ ValueRef addmm(Tape& tape, ValueRef bias, ValueRef a, ValueRef b) {
   return y;
 }
 
-ValueRef bmm(Tape& tape, ValueRef a, ValueRef b) {
+ValueRef bmm(Tape& tape, ValueRef a, ValueRef b, const std::function<void()>& before) {
+  before();
   const ValueRef y = tape.call("aten.bmm.default", a, b);
-  tape.on_backward(y, {a, b}, [&tape, a, b](ValueRef g) {
+  tape.on_backward(y, {a, b}, [&tape, a, b, before](ValueRef g) {
     if (tape.differentiable(b)) {
+      before();
       tape.add_gradient(b, tape.call("aten.bmm.default", tape.call("aten.transpose.int", a, 1, 2), g));
     }
     if (tape.differentiable(a)) {
+      before();
       tape.add_gradient(a, tape.call("aten.bmm.default", g, tape.call("aten.transpose.int", b, 1, 2)));
     }
   });

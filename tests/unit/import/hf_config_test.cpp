@@ -36,12 +36,6 @@ std::int64_t parameter_count(const graph::OperatorGraph& graph) {
   return count;
 }
 
-double matmul_flops(const graph::OperatorGraph& graph) {
-  double flops = 0.0;
-  for (const auto& work : graph::matmuls_of(graph)) flops += graph::flops_of(work.work).value();
-  return flops;
-}
-
 }  // namespace
 
 // Llamas and Mixtrals come in many sizes: nothing is a default. Without one key of the five the file is refused, by name.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/graph/graph.h"
+#include "sim/graph/node_work.h"
 #include "sim/graph/operators.h"
 #include "sim/graph/tensor_type.h"
 
@@ -35,6 +36,12 @@ inline std::vector<std::string> flaws_of(const graph::OperatorGraph& graph, bool
     if (graph.type(gradient).shape != graph.node(parameter).outputs[0].shape) flaws.push_back("gradient of " + graph.node(parameter).name);
   }
   return flaws;
+}
+
+inline double matmul_flops(const graph::OperatorGraph& graph) {
+  double flops = 0.0;
+  for (const auto& product : graph::matmuls_of(graph)) flops += graph::flops_of(product.work).value();
+  return flops;
 }
 
 }  // namespace sgsim::import::test

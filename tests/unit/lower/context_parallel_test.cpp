@@ -25,6 +25,17 @@ double flops(const graph::OperatorGraph& graph) {
   return sum;
 }
 
+/// Kernels of the first layer's forward pass on one of four ranks.
+std::vector<compile::Kernel> layer_over_four(compile::Execution execution) {
+  lower::Training training;
+  training.autocast = false;
+  training.execution = execution;
+  plan::Plan plan;
+  plan.cp = 4;
+  const auto model = lower::segment_model(gpt(), {}, plan, training);
+  return model.segments.at(model.order.at(1)).forward;
+}
+
 std::vector<std::string> sent(const graph::OperatorGraph& graph, Phase phase) { return small::collectives(graph, phase); }
 
 }  // namespace
@@ -94,14 +105,8 @@ TEST_CASE("activations are divided, parameters are not") {
 
 // A send stands before the block that it runs beside, and the first kernel that reads it is the next block's.
 TEST_CASE("blocks are computed while the next one is on its way") {
-  lower::Training training;
-  training.autocast = false;
-  plan::Plan plan;
-  plan.cp = 4;
   for (const auto execution : {compile::Execution::eager, compile::Execution::compiled}) {
-    training.execution = execution;
-    const auto model = lower::segment_model(gpt(), {}, plan, training);
-    const auto& forward = model.segments.at(model.order.at(1)).forward;
+    const auto forward = layer_over_four(execution);
     int between = 0;
     for (std::uint32_t k = 0; k < forward.size(); ++k) {
       if (!forward[k].is_communication) continue;
@@ -120,14 +125,8 @@ TEST_CASE("blocks are computed while the next one is on its way") {
 }
 
 TEST_CASE("torch.compile waits for the ring's transfers where they were issued; an eager rank where they are read") {
-  lower::Training training;
-  training.autocast = false;
-  plan::Plan plan;
-  plan.cp = 4;
   for (const auto execution : {compile::Execution::eager, compile::Execution::compiled}) {
-    training.execution = execution;
-    const auto model = lower::segment_model(gpt(), {}, plan, training);
-    const auto& forward = model.segments.at(model.order.at(1)).forward;
+    const auto forward = layer_over_four(execution);
     int transfers = 0, at_once = 0;
     for (std::uint32_t k = 0; k < forward.size(); ++k) {
       if (!forward[k].is_communication) continue;
