@@ -21,11 +21,13 @@ class Wholeness {
     for (const HostCall& call : rank.calls) last_call_[call.thread] = std::max(last_call_[call.thread], call.start);
   }
 
+  /// Marked, but without a device operation.
+  bool empty(std::size_t step) const { return !issues(windows_[step].from, windows_[step].to); }
+
+  /// Of a step that is not empty.
   bool whole(std::size_t step) const {
     const StepWindow& w = windows_[step];
     const auto inside = [&](Nanoseconds at) { return at >= w.from && at < w.to; };
-    const bool any = std::any_of(rank_.device_ops.begin(), rank_.device_ops.end(), [&](const DeviceOp& op) { return op.start != kNoTime && inside(issued(rank_, op)); });
-    if (!any) return false;
     std::vector<std::uint32_t> operators(rank_.threads.size(), 0);
     std::uint64_t known = 0;
     for (const HostOp& op : rank_.ops) {
@@ -33,7 +35,8 @@ class Wholeness {
       ++known;
       ++operators[op.thread];
     }
-    if (known == 0 && step + 1 == windows_.size()) return false;  // no operators to compare with: the cut is in the last step
+    // No operators to compare with: the cut is in the last step that has device operations, whatever marks stand before them in the file.
+    if (known == 0 && (step + 1 == windows_.size() || !issues(w.to, std::numeric_limits<Nanoseconds>::max()))) return false;
     for (std::size_t t = 0; t < operators.size(); ++t) {
       if (operators[t] > kMostOpsWithoutCall && last_call_[t] < w.to) return false;  // the file may end in this thread's part of the step
     }
@@ -46,6 +49,10 @@ class Wholeness {
   }
 
  private:
+  bool issues(Nanoseconds from, Nanoseconds to) const {
+    return std::any_of(rank_.device_ops.begin(), rank_.device_ops.end(), [&](const DeviceOp& op) { return op.start != kNoTime && issued(rank_, op) >= from && issued(rank_, op) < to; });
+  }
+
   const RankTrace& rank_;
   const std::vector<StepWindow>& windows_;
   std::vector<bool> has_kernel_;
@@ -140,8 +147,12 @@ void keep_whole_steps(ImportedRun& run) {
       continue;
     }
     const Wholeness wholeness(rank, windows.back());
-    std::size_t whole = 0;
-    while (whole < windows.back().size() && wholeness.whole(whole)) ++whole;
+    std::size_t whole = 0;  // up to the last whole one; steps without device operations between them stay
+    for (std::size_t step = 0; step < windows.back().size(); ++step) {
+      if (wholeness.empty(step)) continue;
+      if (!wholeness.whole(step)) break;
+      whole = step + 1;
+    }
     if (whole < kept) kept = whole, shortest = &rank;
   }
   if (shortest == nullptr || kept >= most) return;

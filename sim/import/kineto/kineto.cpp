@@ -30,8 +30,7 @@ int confidence(const FileHead& head) {
   return 0;
 }
 
-// "rank-34", "rank_0", "megatron_kineto_3.json.gz": the number after "rank", else the last one before the extension.
-// Where the file has none, that of its folder: "rank_3/trace.json".
+// "rank-34", "rank_0": the number after "rank", or -1.
 std::int32_t after_rank(const std::string& name) {
   std::size_t at = name.find("rank");
   if (at == std::string::npos) return -1;
@@ -41,6 +40,7 @@ std::int32_t after_rank(const std::string& name) {
   return end > at ? static_cast<std::int32_t>(integer(name.substr(at, std::min<std::size_t>(end - at, 7))).value_or(-1)) : -1;
 }
 
+// The number after "rank" in the file's name, else in its folder's ("rank_3/trace.json"), else the last one of the file's name ("megatron_kineto_3.json.gz").
 std::int32_t rank_of_name(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   for (const std::string& part : {name, std::filesystem::path(path).parent_path().filename().string()}) {

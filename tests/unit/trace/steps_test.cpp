@@ -1,4 +1,6 @@
 // Files that end early: what is left of them is whole steps. Times in microseconds.
+#include <algorithm>
+
 #include "sim/core/error.h"
 #include "sim/trace/steps.h"
 #include "tests/support/catch.h"
@@ -85,4 +87,23 @@ TEST_CASE("without operators the last step of a cut file is not trusted; without
   trace::keep_whole_steps(no_steps);
   CHECK(no_steps.ranks[0].device_ops.size() == 70);
   CHECK(count_of(no_steps.report, "import.steps.file_ends_early_without_steps") == 1);
+}
+
+// A timeline of ours has the marks of all steps before its device operations, and no operators: a cut leaves marks that nothing follows.
+TEST_CASE("without operators the last step that has device operations is not trusted, whatever is marked behind it") {
+  auto run = cut("marks_first", 3, 150, true, false);  // the main thread's third step has no launch in the file, its second a part
+  trace::RankTrace& rank = run.ranks.at(0);
+  const auto later = [&](const trace::DeviceOp& op) { return trace::issued(rank, op) >= rank.steps.at(2).start; };
+  rank.device_ops.erase(std::remove_if(rank.device_ops.begin(), rank.device_ops.end(), later), rank.device_ops.end());
+  trace::keep_whole_steps(run);
+  CHECK(run.ranks[0].steps.size() == 1);
+}
+
+TEST_CASE("a marked step without device operations does not end the whole ones") {
+  auto run = cut("empty_step", 3, 239);
+  trace::RankTrace& rank = run.ranks.at(0);
+  const auto first = [&](const trace::DeviceOp& op) { return trace::issued(rank, op) < rank.steps.at(1).start; };
+  rank.device_ops.erase(std::remove_if(rank.device_ops.begin(), rank.device_ops.end(), first), rank.device_ops.end());
+  trace::keep_whole_steps(run);
+  CHECK(run.ranks[0].steps.size() == 2);  // the empty one and the second; the third lacks a launch
 }
