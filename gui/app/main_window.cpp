@@ -213,7 +213,10 @@ void MainWindow::cancelWork() {
     ended << panel->job().name();
     panel->cancel();
   }
-  timeline_->stop();
+  for (int i = 0; i < pages_->count(); ++i) {
+    auto* panel = static_cast<Panel*>(pages_->widget(i));
+    if (dynamic_cast<WorkPanel*>(panel) == nullptr) panel->stop();
+  }
   if (ended.isEmpty()) return say(tr("nothing runs that could be cancelled"));
   // Work that keeps what it has found says so itself when it ends.
   const std::vector<WorkPanel*> panels = workers();
@@ -240,7 +243,7 @@ void MainWindow::simulate() {
 void MainWindow::present(std::shared_ptr<const Simulated> s) {
   simulated_ = std::move(s);
   if (asked_ || failure_of_ == &job_) failure_->hide();
-  editor_->showViolations(simulated_->violations);
+  if (simulated_->text == document_.text()) editor_->showViolations(simulated_->violations);  // rules of a later state are marked already
   for (int i = 0; i < pages_->count(); ++i) static_cast<Panel*>(pages_->widget(i))->present(simulated_);
   if (!simulated_->run) {
     status_->setText(tr("this plan cannot run"));

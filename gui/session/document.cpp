@@ -7,6 +7,7 @@
 #include <QUndoCommand>
 #include <QUuid>
 #include <chrono>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "sim/scenario/json_reader.h"
@@ -100,17 +101,28 @@ bool is_path(const QString& field, const QString& value) {
   return field != QLatin1String("stack") || value.contains(QLatin1Char('/')) || value.endsWith(QLatin1String(".json"));
 }
 
+/// Writes the relative paths of a scenario's files anew: `renamed` gives each, taken from `folder`, as it is to stand there.
+void rewritePaths(Tree& tree, const QString& folder, const std::function<QString(const QString& absolute)>& renamed) {
+  for (const char* field : kPaths) {
+    const Tree* node = find(tree, QLatin1String(field));
+    if (node == nullptr || !node->is_string()) continue;
+    const QString old = QString::fromStdString(node->get<std::string>());
+    if (!is_path(QLatin1String(field), old) || QDir::isAbsolutePath(old)) continue;
+    put(tree, steps_of(QLatin1String(field)), 0, Tree(renamed(QDir::cleanPath(QDir(folder).absoluteFilePath(old))).toStdString()));
+  }
+}
+
 }  // namespace
 
 bool sameBut(const ScenarioState& a, const ScenarioState& b, const std::set<std::string>& paths) {
-  if (a.folder != b.folder) return false;
-  const auto rest = [&paths](const std::string& text) {
-    Tree tree = Tree::parse(text);
+  const auto rest = [&paths](const ScenarioState& state) {
+    Tree tree = Tree::parse(state.text);
+    rewritePaths(tree, state.folder, [](const QString& absolute) { return absolute; });
     put(tree, steps_of(QStringLiteral("description")), 0, std::nullopt);
     for (auto path = paths.rbegin(); path != paths.rend(); ++path) put(tree, steps_of(QString::fromStdString(*path)), 0, std::nullopt);
     return nlohmann::json(tree);  // members in any order
   };
-  return rest(a.text) == rest(b.text);
+  return rest(a) == rest(b);
 }
 
 /// Edits of one field merge while they follow each other within this.
@@ -199,16 +211,7 @@ void ScenarioDocument::reload() {
 void ScenarioDocument::save(const QString& path) {
   const QString new_folder = QFileInfo(path).absolutePath();
   Tree saved = *tree_;
-  if (new_folder != folder_) {
-    for (const char* field : kPaths) {
-      const auto old = value(QLatin1String(field));
-      if (!old || !is_path(QLatin1String(field), *old) || QDir::isAbsolutePath(*old)) continue;
-      const Tree* node = find(saved, QLatin1String(field));
-      if (node == nullptr || !node->is_string()) continue;
-      const QString target = QDir::cleanPath(QDir(folder_).absoluteFilePath(*old));
-      put(saved, steps_of(QLatin1String(field)), 0, Tree(QDir(new_folder).relativeFilePath(target).toStdString()));
-    }
-  }
+  if (new_folder != folder_) rewritePaths(saved, folder_, [folder = QDir(new_folder)](const QString& absolute) { return folder.relativeFilePath(absolute); });
   QSaveFile file(path);
   const std::string bytes = textOf(saved);
   if (!file.open(QIODevice::WriteOnly) || file.write(bytes.data(), static_cast<qint64>(bytes.size())) < 0 || !file.commit()) {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <thread>
 
@@ -5,6 +7,7 @@
 #include "gui/views/page_layout.h"
 #include "gui/views/work_panels.h"
 #include "planner/cli/engines.h"
+#include "planner/cli/progress_bar.h"
 #include "sim/scenario/memory_curve.h"
 #include "sim/scenario/read.h"
 #include "sim/scenario/report.h"
@@ -64,7 +67,7 @@ JobBar::JobBar(Job& job, const QString& start, OnCancel on_cancel, QWidget* pare
   connect(&job, &Job::progressed, this, [this, &job] {
     bar_->setValue(static_cast<int>(job.fraction() * 1000.0));
     const double left = job.remaining(), digit = left > 0.0 ? std::pow(10.0, std::floor(std::log10(left)) - 1.0) : 1.0;  // two are known at best
-    if (!job.windingUp()) label_->setText((left > 0.5 ? tr("about %1 s left: ").arg(QString::number(std::round(left / digit) * digit, 'g', 3)) : QString()) + job.text());
+    if (!job.windingUp()) label_->setText((left > 0.5 ? tr("about %1 left: ").arg(QString::fromStdString(left >= 10.0 ? cli::duration_text(std::round(left / digit) * digit) : fmt::format("{:.2g} s", left))) : QString()) + job.text());
     label_->setToolTip(label_->text());
   });
   connect(&job, &Job::failed, this, [this](const Failure& failure) { label_->setText(tr("failed: %1").arg(failure.chain.value(0))); });

@@ -338,7 +338,7 @@ void EditorView::mark(const QString& path, const QString& why) {
   row.error->setStyleSheet(QStringLiteral("color: %1").arg(color));
   row.error->show();
   row.widget->setStyleSheet(QStringLiteral("%1 { border: 2px solid %2; }").arg(QLatin1String(row.widget->metaObject()->className()), color));
-  row.widget->setAccessibleDescription(why);
+  row.widget->setAccessibleDescription(row.error->text());
 }
 
 void EditorView::showViolations(std::vector<plan::Violation> violations) {

@@ -77,7 +77,7 @@ std::vector<WhatIf> what_if(const Problem& problem, const Axes& axes, const Sear
       Axes tried = axes;
       tried.nodes = change.nodes;
       SearchOptions limits = options;
-      if (limited) limits.budget = left() / static_cast<double>(to_ask--);
+      if (limited) limits.budget = std::max(1e-9, left() / static_cast<double>(to_ask--));  // 0 would be no limit
       SearchResult result = search(changed, tried, limits);
       answer.complete = result.complete;
       if (!result.ranked.empty()) answer.best = std::move(result.ranked.front());

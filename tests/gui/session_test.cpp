@@ -31,6 +31,18 @@ void write(const QString& path, const QByteArray& bytes) {
 class SessionTests : public QObject {
   Q_OBJECT
  private Q_SLOTS:
+  void savedInAnotherFolderItIsTheSameScenario() {
+    const QTemporaryDir folder;
+    ScenarioDocument d;
+    d.load(shipped("llama3-8b-8xh100.json"));
+    const ScenarioState before = d.state();
+    d.save(folder.filePath("elsewhere.json"));
+    QVERIFY(d.state().folder != before.folder && d.state().text != before.text);
+    QVERIFY(sameBut(before, d.state()));
+    d.type("plan.micro_batch", "1", "micro-batch");
+    QVERIFY(!sameBut(before, d.state()));
+    QVERIFY(sameBut(before, d.state(), {"plan.micro_batch"}));
+  }
   void documentKeepsTheFileAsItIs() {
     ScenarioDocument d;
     d.load(shipped("llama3-8b-8xh100.json"));
