@@ -7,7 +7,6 @@
 
 #include "planner/cli/engines.h"
 #include "planner/search/plan_words.h"
-#include "planner/search/report.h"
 #include "planner/search/search.h"
 #include "sim/core/error.h"
 #include "sim/core/units_text.h"
@@ -66,19 +65,13 @@ FoundPlans searchPlans(const SearchRequest& request, scenario::InputCache& cache
   const search::Axes axes = search::default_axes(inputs.shape, s.cluster, s.plan, request.nodes.empty() ? std::vector<int>{s.cluster.nodes} : request.nodes, fixed);
   const search::SearchResult result = search::search(problem, axes, options);
   FoundPlans plans;
-  const auto is_same = [](const search::Found& a, const search::Found& b) { return a.candidate == b.candidate; };
-  for (const search::Found& f : result.ranked) {
-    plans.plans.push_back(plan_of(f, s, options.economics));
-    plans.plans.back().on_front = std::any_of(result.front.begin(), result.front.end(), [&](const search::Found& g) { return is_same(f, g); });
-  }
+  for (const search::Found& f : result.ranked) plans.plans.push_back(plan_of(f, s, options.economics));
   for (const search::Found& f : result.front) {
-    if (std::any_of(result.ranked.begin(), result.ranked.end(), [&](const search::Found& g) { return is_same(f, g); })) continue;
-    plans.plans.push_back(plan_of(f, s, options.economics));
-    plans.plans.back().on_front = true;
+    const bool listed = std::any_of(result.ranked.begin(), result.ranked.end(), [&f](const search::Found& g) { return f.candidate == g.candidate; });
+    if (!listed) plans.plans.push_back(plan_of(f, s, options.economics));
   }
   for (const auto& [rule, rejection] : result.rejections) plans.fell_out.push_back({rule, rejection.example, rejection.plans});
   std::stable_sort(plans.fell_out.begin(), plans.fell_out.end(), [](const auto& a, const auto& b) { return a.plans > b.plans; });
-  plans.report = search::text_report({.scenario = s, .result = result, .options = options, .top = 10, .reference = {}});
   plans.considered = result.considered;
   plans.legal = result.legal;
   plans.simulated = result.simulated;

@@ -28,7 +28,7 @@ struct FoundPlan {
   double step_time = 0.0, memory = 0.0, headroom = 0.0;  // s, bytes, bytes
   double batch = 1.0;                  // samples a step
   double useful = -1.0;                // share of the time without failures; negative: not stated
-  bool simulated = false, bound = false, on_front = false;  // bound: the step time is at least this
+  bool simulated = false, bound = false;  // bound: the step time is at least this
 };
 
 struct FoundPlans {
@@ -38,7 +38,6 @@ struct FoundPlans {
     std::uint64_t plans = 0;
   };
   std::vector<Reason> fell_out;        // most plans first
-  std::string report;                  // what `sgsim plan` prints
   std::uint64_t considered = 0, legal = 0, simulated = 0;
   bool complete = true;                // else cancelled or out of time: what had been found by then
   double seconds = 0.0;                // that the search took

@@ -204,7 +204,7 @@ void SearchPanel::draw() {
     table.columns << name;
     table.numeric += QLatin1Char(align);
   };
-  const auto differ = [this](auto of) { return std::any_of(found_.plans.begin(), found_.plans.end(), [&](const FoundPlan& p) { return of(p) != of(found_.plans.front()); }); };
+  const auto differ = [this](auto part) { return std::any_of(found_.plans.begin(), found_.plans.end(), [&](const FoundPlan& p) { return part(p) != part(found_.plans.front()); }); };
   const bool sizes = differ([](const FoundPlan& p) { return p.gpus; }), kinds = differ([](const FoundPlan& p) { return p.simulated; });
   if (!nothing && !sizes) table.title = (found_.plans.front().gpus == 1 ? tr("Plans on 1 GPU") : tr("Plans on %1 GPUs").arg(found_.plans.front().gpus)) + of + partial;
   if (sizes) column(tr("GPUs"), 'r');

@@ -67,11 +67,11 @@ class HonestyTests : public WithWindow {
     FoundPlans plans;
     // Headroom against time: a (60 free, 4 s), b (40, 2 s), c (20, 1 s) beat nobody. Cost is GPUs x time: a 32, b 16, c 16, d 12:
     // d is cheapest, c is fastest; a and b are beaten by c, which is faster and no dearer. e only has a bound, and beats nobody.
-    plans.plans = {{.plan = "a", .settings = {}, .gpus = 8, .step_time = 4.0, .memory = 2e10, .headroom = 6e10, .simulated = true, .on_front = true},
-                   {.plan = "b", .settings = {}, .gpus = 8, .step_time = 2.0, .memory = 4e10, .headroom = 4e10, .simulated = true, .on_front = true},
-                   {.plan = "c", .settings = {}, .gpus = 16, .step_time = 1.0, .memory = 6e10, .headroom = 2e10, .simulated = true, .on_front = true},
-                   {.plan = "d", .settings = {}, .gpus = 4, .step_time = 3.0, .memory = 7e10, .headroom = 1e10, .simulated = true, .on_front = true},
-                   {.plan = "e", .settings = {}, .gpus = 4, .step_time = 0.5, .memory = 1e10, .headroom = 7e10, .simulated = false, .bound = true, .on_front = false}};
+    plans.plans = {{.plan = "a", .settings = {}, .gpus = 8, .step_time = 4.0, .memory = 2e10, .headroom = 6e10, .simulated = true},
+                   {.plan = "b", .settings = {}, .gpus = 8, .step_time = 2.0, .memory = 4e10, .headroom = 4e10, .simulated = true},
+                   {.plan = "c", .settings = {}, .gpus = 16, .step_time = 1.0, .memory = 6e10, .headroom = 2e10, .simulated = true},
+                   {.plan = "d", .settings = {}, .gpus = 4, .step_time = 3.0, .memory = 7e10, .headroom = 1e10, .simulated = true},
+                   {.plan = "e", .settings = {}, .gpus = 4, .step_time = 0.5, .memory = 1e10, .headroom = 7e10, .simulated = false, .bound = true}};
     window_->search()->showPlans(plans);
     ChartView* scatter = window_->search()->charts().front();
     QCOMPARE(frontOfChart(scatter->chart()), QStringList({"a", "b", "c"}));
@@ -92,7 +92,7 @@ class HonestyTests : public WithWindow {
     FoundPlans plans;
     for (const char* words : {"tp 2, pp 2 interleaved x2 (stages of 15 to 17 layers), dp 2 fsdp (units of 2 layers, prefetch 2), micro-batch 1 x 64, recompute selective in 3 layers of each chunk",
                               "tp 2, pp 2 interleaved x2 (stages of 15 to 17 layers), dp 2 fsdp (units of 2 layers, prefetch 2), micro-batch 2 x 32, recompute selective in 4 layers of each chunk, offload optimizer"}) {
-      plans.plans.push_back({.plan = words, .settings = {}, .gpus = 8, .step_time = 14.67, .memory = 8.3e10, .headroom = 1e9, .simulated = true, .on_front = true});
+      plans.plans.push_back({.plan = words, .settings = {}, .gpus = 8, .step_time = 14.67, .memory = 8.3e10, .headroom = 1e9, .simulated = true});
     }
     window_->search()->price()->setValue(2.0);
     window_->search()->showPlans(plans);

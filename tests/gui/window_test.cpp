@@ -230,8 +230,8 @@ class WindowTests : public WithWindow {
     open("llama3-8b-8xh100.json");
     window_->pages()->setCurrentWidget(window_->search());
     FoundPlans plans;
-    plans.plans = {{.plan = "tp 1, dp 8", .settings = {{"plan.tp", "1"}, {"plan.dp", "8"}}, .gpus = 8, .step_time = 2.0, .memory = 4e10, .headroom = 4e10, .simulated = true, .on_front = true},
-                   {.plan = "tp 2, dp 4", .settings = {{"plan.tp", "2"}, {"plan.dp", "4"}}, .gpus = 8, .step_time = 1.0, .memory = 6e10, .headroom = 2e10, .simulated = true, .on_front = true}};
+    plans.plans = {{.plan = "tp 1, dp 8", .settings = {{"plan.tp", "1"}, {"plan.dp", "8"}}, .gpus = 8, .step_time = 2.0, .memory = 4e10, .headroom = 4e10, .simulated = true},
+                   {.plan = "tp 2, dp 4", .settings = {{"plan.tp", "2"}, {"plan.dp", "4"}}, .gpus = 8, .step_time = 1.0, .memory = 6e10, .headroom = 2e10, .simulated = true}};
     plans.fell_out = {{"tp_divides_heads", "tensor parallel 16 does not divide 40 heads", 12}};
     window_->search()->showPlans(plans);
     TableView* table = window_->search()->plansTable();

@@ -99,7 +99,7 @@ class WorkTests : public WithWindow {
     open(shipped("llama3-8b-8xh100.json"));
     SearchPanel* search = window_->search();
     FoundPlans plans;
-    for (const char* tp : {"1", "2"}) plans.plans.push_back({.plan = std::string("tp ") + tp, .settings = {{"cluster.nodes", "1"}, {"plan.tp", tp}}, .gpus = 8, .step_time = 2.0, .memory = 4e10, .headroom = 4e10, .simulated = true, .on_front = true});
+    for (const char* tp : {"1", "2"}) plans.plans.push_back({.plan = std::string("tp ") + tp, .settings = {{"cluster.nodes", "1"}, {"plan.tp", tp}}, .gpus = 8, .step_time = 2.0, .memory = 4e10, .headroom = 4e10, .simulated = true});
     search->showPlans(plans);
     const auto title = [search] { return search->plansTable()->table().title; };
     const auto steps = [this] { return window_->document().undoStack().count(); };
