@@ -6,6 +6,7 @@
 #include "planner/cli/subcommand.h"
 #include "sim/core/error.h"
 #include "sim/trace/diff.h"
+#include "sim/trace/no_times.h"
 
 namespace sgsim::cli {
 namespace {
@@ -22,7 +23,7 @@ trace::ImportedRun read_timed_run(const std::string& path) {
       if (op.start != trace::kNoTime) return run;
     }
   }
-  throw InputError({.file = path, .where = "", .found = "no kernel, copy or memset with times", .expected = "a trace of a GPU", .hint = ""});
+  throw trace::no_device_times(run, run.ranks.front());
 }
 
 /// What of a file is not in the comparison.

@@ -6,6 +6,7 @@
 #include "sim/core/error.h"
 #include "sim/replay/program_builder.h"
 #include "sim/replay/replay.h"
+#include "sim/trace/no_times.h"
 #include "sim/trace/recover.h"
 
 namespace sgsim::replay {
@@ -77,9 +78,7 @@ Built build_programs(const trace::ImportedRun& run, const trace::Matching& match
   Built built;
   built.origin = std::numeric_limits<Nanoseconds>::max();
   for (std::size_t r = 0; r < run.ranks.size(); ++r) {
-    if (dependencies[r].order.empty()) {
-      throw InputError({.file = run.ranks[r].file, .where = "", .found = "no kernel, copy or memset with times", .expected = "a trace of a GPU", .hint = run.format == "kineto" ? "record with ProfilerActivity.CUDA" : ""});
-    }
+    if (dependencies[r].order.empty()) throw trace::no_device_times(run, run.ranks[r]);
     if (run.ranks[r].streams.size() > kMostStreams) {
       throw InputError({.file = run.ranks[r].file, .where = "", .found = std::to_string(run.ranks[r].streams.size()) + " streams", .expected = "at most " + std::to_string(kMostStreams), .hint = ""});
     }

@@ -7,6 +7,7 @@
 #include "sim/core/error.h"
 #include "sim/replay/kernel_factors.h"
 #include "sim/replay/stage_builder.h"
+#include "sim/trace/no_times.h"
 
 namespace sgsim::replay {
 namespace {
@@ -97,7 +98,7 @@ class PipelineBuilder {
 
   Stage read_stage(std::uint32_t r) {
     const trace::RankTrace& rank = run_.ranks[r];
-    if (d_[r].order.empty()) throw InputError({.file = rank.file, .where = "", .found = "no device operation with times", .expected = "a trace of a GPU", .hint = ""});
+    if (d_[r].order.empty()) throw trace::no_device_times(run_, rank);
     std::vector<bool> pairs(rank.collectives.size(), false);
     for (std::size_t c = 0; c < pairs.size(); ++c) {
       const auto op = trace::collective_op(rank.collectives[c].kind);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/replay/overlaps.h"
 #include "sim/replay/steps.h"
 #include "sim/replay/timing.h"
+#include "sim/trace/beside.h"
 #include "sim/trace/recover.h"
 
 namespace sgsim::replay {
@@ -34,14 +36,15 @@ std::vector<bool> matched(const trace::RankTrace& rank, const ProgramInput& inpu
 class ProgramBuilder {
  public:
   ProgramBuilder(const trace::ImportedRun& run, std::uint32_t rank, const trace::Dependencies& d, const ProgramInput& input, Built& built)
-      : run_(run), rank_(run.ranks[rank]), d_(d), input_(input), built_(built), classes_(classes_of(rank_)), timing_(measure_timing(rank_, d, classes_, matched(rank_, input))) {
+      : run_(run), rank_(run.ranks[rank]), overlaps_(separate_overlaps(rank_, d)), d_(overlaps_.dependencies), input_(input), built_(built), classes_(classes_of(rank_)), timing_(measure_timing(rank_, d_, classes_, matched(rank_, input), overlaps_.beside)) {
     program_.name = rank_.rank >= 0 ? "rank " + std::to_string(rank_.rank) : rank_.file;
     for (const trace::Stream& s : rank_.streams) program_.streams.push_back("device " + std::to_string(s.device) + " stream " + std::to_string(s.stream));
     host_stream_ = static_cast<std::uint16_t>(program_.streams.size());
     program_.streams.push_back("host");
+    for (const std::uint32_t stream : overlaps_.lane_stream) program_.streams.push_back(program_.streams[stream] + std::string(trace::kBeside));
     position_.assign(program_.streams.size(), 0);
     edges_.assign(rank_.device_ops.size(), {});
-    for (const trace::StreamEdge& e : d.edges) edges_[e.to].push_back(e.from);
+    for (const trace::StreamEdge& e : d_.edges) edges_[e.to].push_back(e.from);
     place_.assign(rank_.device_ops.size(), 0);
     task_of_.assign(rank_.device_ops.size(), kNoTask);
     notes_.rank = rank;
@@ -62,6 +65,8 @@ class ProgramBuilder {
       if (items[i].waits) wait(items[i], last ? trace::end_of(rank_.calls[d_.waits[items[i].index].call]) : next);
       else issue(items[i], next);
     }
+    if (overlaps_.moved > 0) built_.report.add("import.replay.overlaps_of_several_kept", Severity::warning, program_.name + ": they outlast a later operation of their stream, and run beside it", overlaps_.moved);
+    if (overlaps_.not_kept > 0) built_.report.add("import.replay.overlaps_not_kept", Severity::error, program_.name + ": more at once than are kept; the next waits for their end", overlaps_.not_kept);
     if (timing_.unexplained_count > 0) {
       built_.report.add("import.replay.idle_without_reason", Severity::warning, std::to_string(static_cast<double>(timing_.unexplained) * 1e-6) + " ms in all on " + program_.name + ", kept as measured",
                         timing_.unexplained_count);
@@ -89,6 +94,11 @@ class ProgramBuilder {
     return items;
   }
 
+  std::uint16_t stream_of(std::uint32_t device_op) const {
+    const std::uint32_t lane = overlaps_.lane[device_op];
+    return static_cast<std::uint16_t>(lane == kNone ? rank_.device_ops[device_op].stream : host_stream_ + 1 + lane);
+  }
+
   Task host_task() const {
     Task task;
     task.kind = TaskKind::host_sync;
@@ -106,7 +116,7 @@ class ProgramBuilder {
     const std::uint32_t place = place_[device_op];
     if (place == 0) return;  // not issued yet: no such thing can be waited for
     if (task.dependency_count == 0) task.first_dependency = static_cast<std::uint32_t>(program_.dependencies.size());
-    program_.dependencies.push_back({.stream = static_cast<std::uint16_t>(rank_.device_ops[device_op].stream), .position = place});
+    program_.dependencies.push_back({.stream = stream_of(device_op), .position = place});
     ++task.dependency_count;
   }
 
@@ -129,7 +139,7 @@ class ProgramBuilder {
     const OpClass c = classes_[item.index];
     Task task;
     task.kind = op.kind == trace::DeviceKind::copy ? TaskKind::copy : TaskKind::compute;
-    task.stream = static_cast<std::uint16_t>(op.stream);
+    task.stream = stream_of(item.index);
     const auto transfer = op.collective == kNone ? input_.transfers.end() : input_.transfers.find(op.collective);
     const bool matched = transfer != input_.transfers.end();
     const double factor = input_.factor.empty() ? 1.0 : input_.factor[item.index];
@@ -147,7 +157,7 @@ class ProgramBuilder {
     task.segment = segment(op);
     task_of_[item.index] = static_cast<std::uint32_t>(program_.tasks.size());
     add(task, {.work = seconds(std::max<Nanoseconds>(0, work)), .device_op = item.index, .step = trace::step_of(notes_.steps, rank_, op), .communication = op.collective != kNone});
-    place_[item.index] = position_[op.stream];
+    place_[item.index] = position_[task.stream];
   }
 
   std::uint32_t comm(const trace::DeviceOp& op, Nanoseconds transfer) {
@@ -172,7 +182,8 @@ class ProgramBuilder {
 
   const trace::ImportedRun& run_;
   const trace::RankTrace& rank_;
-  const trace::Dependencies& d_;
+  const Overlaps overlaps_;
+  const trace::Dependencies& d_;  // those of overlaps_
   const ProgramInput& input_;
   Built& built_;
   std::vector<OpClass> classes_;

@@ -15,6 +15,7 @@
 #include "sim/replay/pipeline.h"
 #include "sim/replay/program_builder.h"
 #include "sim/replay/scaling.h"
+#include "sim/trace/no_times.h"
 
 namespace sgsim::replay {
 namespace {
@@ -32,7 +33,7 @@ class Rescaler {
     Built built;
     built.origin = std::numeric_limits<Nanoseconds>::max();
     for (std::size_t r = 0; r < count; ++r) {
-      if (d_[r].order.empty()) throw InputError({.file = run_.ranks[r].file, .where = "", .found = "no device operation with times", .expected = "a trace of a GPU", .hint = ""});
+      if (d_[r].order.empty()) throw trace::no_device_times(run_, run_.ranks[r]);
       for (const std::uint32_t op : d_[r].order) built.origin = std::min(built.origin, d_[r].issue[op]);
       for (const trace::HostWait& w : d_[r].waits) built.origin = std::min(built.origin, run_.ranks[r].calls[w.call].start);
     }

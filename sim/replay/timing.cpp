@@ -57,7 +57,8 @@ std::vector<OpClass> classes_of(const trace::RankTrace& rank) {
   return classes;
 }
 
-Timing measure_timing(const trace::RankTrace& rank, const trace::Dependencies& d, const std::vector<OpClass>& classes, const std::vector<bool>& waits_for_members) {
+Timing measure_timing(const trace::RankTrace& rank, const trace::Dependencies& d, const std::vector<OpClass>& classes, const std::vector<bool>& waits_for_members,
+                      const std::vector<bool>& beside) {
   Timing timing;
   const std::size_t count = rank.device_ops.size();
   timing.own_gap.assign(count, 0);
@@ -86,7 +87,7 @@ Timing measure_timing(const trace::RankTrace& rank, const trace::Dependencies& d
     const Nanoseconds ready = classes[i] == OpClass::graph_next ? trace::kNoTime : d.issue[i] + timing.latency[classes[i]];
     if (ready > stream) continue;  // the host came later: no gap to see
     const Nanoseconds gap = op.start - stream;
-    if (gap < 0) {
+    if (gap < 0 || (!beside.empty() && beside[i])) {
       timing.own_gap[i] = std::max(gap, -op.duration);
       timing.keeps_own[i] = true;
     } else if (gap > kIdle) {

@@ -68,6 +68,8 @@ CASES = [
     ("a kernel that nothing waits for: the last", "kineto/overrun.json", 0, [("import.dependencies.without_dependants", 1)]),
     ("collectives: as many simulated as read", "kineto/rank-0.json kineto/rank-1.json", 0,
      [(K + "collectives.all_reduce", 2), ("import.replay.collectives.all_reduce", 2), (K + "collectives.all_gather", 2), ("import.replay.collectives.all_gather", 2)], ["replay"]),
+    ("start times that overflow", "kineto/times_overflow.json", 2, ["1 events were dropped because their times overflow (import.kineto.dropped.time_overflows"], ["replay"]),
+    ("durations without start times (Chakra)", "import_chakra/attribute_types.json", 2, ["none with a start time"], ["replay"]),
     ("JSON of another kind", "kineto/not_a_trace.json", 2, ["expected one of: "]),
 ]
 

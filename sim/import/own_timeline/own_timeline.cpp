@@ -11,6 +11,7 @@
 #include "sim/import/kineto/communication.h"
 #include "sim/import/kineto/lexer.h"
 #include "sim/import/kineto/number.h"
+#include "sim/trace/beside.h"
 
 namespace sgsim::import::own_timeline {
 namespace {
@@ -88,9 +89,10 @@ class Reader {
   };
   struct Rank {
     trace::RankTrace read;
-    std::map<std::int64_t, std::uint32_t> streams;
-    std::map<std::uint32_t, Open> open;
-    std::map<std::uint32_t, Nanoseconds> waited;  // by stream: before its next communication
+    std::map<std::int64_t, std::string> names;    // of the file's threads
+    std::map<std::int64_t, std::uint32_t> streams, threads;
+    std::map<std::uint32_t, Open> open;           // by thread
+    std::map<std::uint32_t, Nanoseconds> waited;  // by thread: before its next communication
     std::vector<Comm> comms;
   };
 
@@ -117,46 +119,68 @@ class Reader {
       rank.read.rank = static_cast<std::int32_t>(number.value_or(-1));
       rank.read.host = name;
     } else if (e.name == "thread_name") {
-      const std::uint32_t on = stream(e, rank);
-      rank.read.streams[on].name = run_.strings.intern(name);
+      rank.names[thread_id(e)] = name;
     }
   }
 
-  std::uint32_t stream(const Event& e, Rank& rank) {
-    const auto thread = kineto::integer(e.tid);
-    if (!thread) refuse(e, "a thread number");
-    const auto [found, is_new] = rank.streams.try_emplace(*thread, static_cast<std::uint32_t>(rank.read.streams.size()));
-    if (is_new) {
-      rank.read.streams.push_back({.device = 0, .stream = *thread, .name = 0});
-      rank.read.threads.push_back({.process = run_.strings.intern(e.pid), .thread = run_.strings.intern(e.tid), .name = 0});  // of the runs on it
-    }
+  std::int64_t thread_id(const Event& e) const {
+    const auto id = kineto::integer(e.tid);
+    if (!id) refuse(e, "a thread number");
+    return *id;
+  }
+
+  std::uint32_t thread(const Event& e, Rank& rank) {
+    const auto [found, is_new] = rank.threads.try_emplace(thread_id(e), static_cast<std::uint32_t>(rank.read.threads.size()));
+    if (is_new) rank.read.threads.push_back({.process = run_.strings.intern(e.pid), .thread = run_.strings.intern(e.tid), .name = 0});
     return found->second;
   }
 
-  trace::DeviceOp operation(const Event& e, Rank& rank) {
+  /// Of a thread that the device's operations are on; one beside a stream is that stream.
+  std::uint32_t stream(const Event& e, Rank& rank) {
+    std::int64_t id = thread_id(e);
+    if (const auto name = rank.names.find(id); name != rank.names.end() && name->second.ends_with(trace::kBeside)) {
+      const std::string_view of = std::string_view(name->second).substr(0, name->second.size() - trace::kBeside.size());
+      const auto beside = std::find_if(rank.names.begin(), rank.names.end(), [&](const auto& other) { return other.second == of; });
+      if (beside != rank.names.end()) id = beside->first;
+    }
+    const auto [found, is_new] = rank.streams.try_emplace(id, static_cast<std::uint32_t>(rank.read.streams.size()));
+    const auto name = rank.names.find(id);
+    if (is_new) rank.read.streams.push_back({.device = 0, .stream = id, .name = name == rank.names.end() ? 0 : run_.strings.intern(name->second)});
+    return found->second;
+  }
+
+  struct Time {
+    Nanoseconds start = 0, duration = 0;
+  };
+  Time time(const Event& e) const {
     const auto start = kineto::nanoseconds(e.time), duration = kineto::nanoseconds(e.duration);
     constexpr Nanoseconds kMost = std::numeric_limits<Nanoseconds>::max() / 4;
     if (!start || !duration || *duration < 0 || *start > kMost || *start < -kMost || *duration > kMost) refuse(e, "times in microseconds");
     // A replayed kernel that overran the one before it is drawn after that one: slices of a thread do not overlap.
     const Nanoseconds ran = std::clamp<Nanoseconds>(kineto::integer(e.arg("duration_ns")).value_or(*duration), *duration, kMost);
-    return {.start = *start + *duration - ran, .duration = ran, .name = run_.strings.intern(kineto::unescape(e.name)), .stream = stream(e, rank)};
+    return {.start = *start + *duration - ran, .duration = ran};
+  }
+
+  trace::DeviceOp operation(const Event& e, Rank& rank) {
+    const Time t = time(e);
+    return {.start = t.start, .duration = t.duration, .name = run_.strings.intern(kineto::unescape(e.name)), .stream = stream(e, rank)};
   }
 
   static std::int64_t micro_batch(const Event& e) { return std::clamp<std::int64_t>(kineto::integer(e.arg("micro_batch")).value_or(-1), -1, 100'000'000); }
 
   /// An operator of the host for what the device does inside of it: replay/phases.h reads phase and micro-batch from its name and id.
-  std::uint32_t add_run(Rank& rank, const trace::DeviceOp& op, std::string_view phase, std::int64_t of) {
+  std::uint32_t add_run(Rank& rank, const trace::DeviceOp& op, std::uint32_t thread, std::string_view phase, std::int64_t of) {
     const std::string& name = run_.strings.at(op.name);
     const trace::Text text = name.starts_with(phase) ? op.name : run_.strings.intern(std::string(phase) + " " + name);
-    rank.read.ops.push_back({.start = op.start, .duration = op.duration, .id = of, .name = text, .shapes = 0, .thread = op.stream, .kind = trace::HostKind::annotation});
+    rank.read.ops.push_back({.start = op.start, .duration = op.duration, .id = of, .name = text, .shapes = 0, .thread = thread, .kind = trace::HostKind::annotation});
     return static_cast<std::uint32_t>(rank.read.ops.size() - 1);
   }
 
   void begin_run(const Event& e) {
     Rank& rank = rank_of(e);
     trace::DeviceOp op = operation(e, rank);
-    op.op = add_run(rank, op, e.category, micro_batch(e));
-    rank.open[op.stream] = {.end = op.start + op.duration, .op = op.op};
+    op.op = add_run(rank, op, thread(e, rank), e.category, micro_batch(e));
+    rank.open[thread(e, rank)] = {.end = op.start + op.duration, .op = op.op};
     count("runs", Severity::info, e.name);
     if (kineto::integer(e.arg("kernels")).value_or(0) == 0) rank.read.device_ops.push_back(op);  // nothing inside: it stands for itself
   }
@@ -164,7 +188,7 @@ class Reader {
   void take_kernel(const Event& e) {
     Rank& rank = rank_of(e);
     trace::DeviceOp op = operation(e, rank);
-    if (const auto open = rank.open.find(op.stream); open != rank.open.end() && op.start <= open->second.end) op.op = open->second.op;
+    if (const auto open = rank.open.find(thread(e, rank)); open != rank.open.end() && op.start <= open->second.end) op.op = open->second.op;
     op.layer = run_.strings.intern(kineto::unescape(e.arg("layer")));
     op.bytes = kineto::number(e.arg("bytes")).value_or(0.0);
     op.flops = kineto::number(e.arg("flops")).value_or(0.0);
@@ -175,26 +199,25 @@ class Reader {
 
   void take_wait(const Event& e) {
     Rank& rank = rank_of(e);
-    const trace::DeviceOp wait = operation(e, rank);
-    rank.waited[wait.stream] += wait.duration;
+    rank.waited[thread(e, rank)] += time(e).duration;
     count("waits", Severity::info, e.name);
   }
 
   void take_step(const Event& e) {
     Rank& rank = rank_of(e);
-    const trace::DeviceOp mark = operation(e, rank);
+    const Time mark = time(e);
     const std::size_t number = e.name.rfind('#');
-    rank.read.steps.push_back({.number = number == std::string_view::npos ? -1 : kineto::integer(e.name.substr(number + 1)).value_or(-1), .start = mark.start, .duration = mark.duration, .thread = mark.stream});
+    rank.read.steps.push_back({.number = number == std::string_view::npos ? -1 : kineto::integer(e.name.substr(number + 1)).value_or(-1), .start = mark.start, .duration = mark.duration, .thread = thread(e, rank)});
     count("steps", Severity::info, e.name);
   }
 
   void take_communication(const Event& e) {
     Rank& rank = rank_of(e);
     trace::DeviceOp op = operation(e, rank);
-    op.op = add_run(rank, op, "communication", micro_batch(e));
+    op.op = add_run(rank, op, thread(e, rank), "communication", micro_batch(e));
     rank.comms.push_back({.op = static_cast<std::uint32_t>(rank.read.device_ops.size()), .operation = std::string(e.arg("operation").empty() ? e.name : e.arg("operation")),
                           .kind = std::string(e.arg("group")), .group = std::string(e.arg("group_id")), .peer = std::string(e.arg("peer")), .bytes = kineto::number(e.arg("bytes")).value_or(-1.0),
-                          .waiting = std::exchange(rank.waited[op.stream], 0), .group_size = static_cast<std::uint32_t>(std::clamp<std::int64_t>(kineto::integer(e.arg("group_size")).value_or(0), 0, 100'000'000))});
+                          .waiting = std::exchange(rank.waited[thread(e, rank)], 0), .group_size = static_cast<std::uint32_t>(std::clamp<std::int64_t>(kineto::integer(e.arg("group_size")).value_or(0), 0, 100'000'000))});
     rank.read.device_ops.push_back(op);
     if (e.arg("holds_waiting") == "1") count("communication_with_waiting", Severity::warning, "the replayed run had no other members to tell it from: " + std::string(e.name));
   }
@@ -221,6 +244,7 @@ class Reader {
 
   void add_sizes(trace::RankTrace& rank) {
     if (text_.empty() || rank.device_ops.empty()) return;
+    if (rank.threads.empty()) rank.threads.emplace_back();
     rank.ops.push_back({.start = rank.device_ops.front().start, .duration = 0, .id = -1, .name = run_.strings.intern("sizes: " + text_), .shapes = 0, .thread = 0, .kind = trace::HostKind::annotation});
   }
 

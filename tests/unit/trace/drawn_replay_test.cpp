@@ -146,3 +146,18 @@ TEST_CASE("what binds a rescaled step is said in words") {
   CHECK(text.find("250.000") != std::string::npos);
   CHECK(replay::text_of(replay::Sides{.replayed = std::nullopt, .captured = host_bound, .wanted = fed, .fed = fed}).find("CUDA graphs") == std::string::npos);
 }
+
+TEST_CASE("operations beside their stream are read back as that stream's, and marks of steps are no stream") {
+  // b outlasts c and d of its stream
+  const Drawn d = draw("beside", read_text("drawn_beside", trace_text({annotation("ProfilerStep#4", 90, 400, 900), launch(100, 1), launch(110, 2), launch(150, 3), launch(200, 4), kernel("a", 110, 5, 7, 1), kernel("b", 120, 200, 7, 2), kernel("c", 160, 20, 7, 3),
+                                                                          kernel("d", 210, 20, 7, 4)})));
+  CHECK(count_of(d.built.report, "import.replay.overlaps_of_several_kept") == 1);
+  REQUIRE(d.again.ranks.size() == 1);
+  CHECK(d.again.ranks[0].streams.size() == 1);
+  CHECK(d.again.ranks[0].steps.size() == 1);
+  REQUIRE(d.again.ranks[0].device_ops.size() == 4);
+  CHECK(d.again.ranks[0].device_ops[1].duration == 200'000);
+  const trace::Diff diff = trace::diff_runs(d.run, d.again);
+  CHECK(diff.by_stream.size() == 1);
+  CHECK(largest_change(diff.by_stream) < 1e-9);
+}

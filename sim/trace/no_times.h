@@ -1,0 +1,11 @@
+#pragma once
+
+#include "sim/core/error.h"
+#include "sim/trace/imported_run.h"
+
+namespace sgsim::trace {
+
+/// Why nothing of a rank can be replayed or compared: no device operation, none with a start time (files made for simulators), or times that overflow.
+[[nodiscard]] InputError no_device_times(const ImportedRun& run, const RankTrace& rank);
+
+}  // namespace sgsim::trace
