@@ -18,11 +18,7 @@ struct Flags {
 
 trace::ImportedRun read_timed_run(const std::string& path) {
   trace::ImportedRun run = read_run(path);
-  for (const trace::RankTrace& rank : run.ranks) {
-    for (const trace::DeviceOp& op : rank.device_ops) {
-      if (op.start != trace::kNoTime) return run;
-    }
-  }
+  if (trace::has_start_times(run)) return run;
   throw trace::no_device_times(run, run.ranks.front());
 }
 

@@ -9,6 +9,7 @@
 #include "sim/import/format.h"
 #include "sim/trace/dependencies.h"
 #include "sim/trace/match.h"
+#include "sim/trace/no_times.h"
 #include "sim/trace/summary.h"
 
 namespace sgsim::cli {
@@ -25,8 +26,12 @@ std::string text_of(const trace::ImportedRun& run, bool all = false) {
   const trace::Matching matching = trace::match_collectives(run);
   if (!matching.operations.empty()) {
     const double raw = static_cast<double>(matching.raw_skew) * 1e-3, aligned = static_cast<double>(matching.skew) * 1e-3;
-    text += fmt::format("  {} collectives matched over ranks: {:.3f} ms of transfer in all; ends agree within {:.0f} us as recorded{}\n", matching.operations.size(), static_cast<double>(trace::total_transfer(matching)) * 1e-6, raw,
-                        aligned < raw ? fmt::format(", {:.0f} us with clocks aligned", aligned) : ", clocks left so");
+    text += fmt::format("  {} collectives matched over ranks", matching.operations.size());
+    if (trace::has_start_times(run)) {
+      text += fmt::format(": {:.3f} ms of transfer in all; ends agree within {:.0f} us as recorded{}", static_cast<double>(trace::total_transfer(matching)) * 1e-6, raw,
+                          aligned < raw ? fmt::format(", {:.0f} us with clocks aligned", aligned) : ", clocks left so");
+    }
+    text += "\n";
   }
   return text + trace::report_text(matching.report, all);
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -11,7 +12,9 @@
 #include "sim/replay/account.h"
 #include "sim/replay/report.h"
 #include "sim/replay/rescale.h"
+#include "sim/replay/untimed.h"
 #include "sim/scenario/read.h"
+#include "sim/trace/no_times.h"
 #include "sim/trace/summary.h"
 
 namespace sgsim::cli {
@@ -65,6 +68,29 @@ ExitCode replay_as_captured(const Flags& flags, const RecoveredRun& run) {
     replay::write_trace({.run = run.run, .workload = built.workload, .notes = built.notes, .rescaled = false, .sizes = sizes ? sizes_text(*sizes) : ""}, timeline, flags.trace);
   }
   return flags.limit >= 0.0 && !result.within(flags.limit / 100.0) ? ExitCode::check_failed : ExitCode::good;
+}
+
+/// A workload: nothing was measured, and what has no duration is carried by the network of --machine.
+ExitCode replay_untimed(const Flags& flags, const RecoveredRun& run) {
+  const bool sizes = flags.wanted != replay::Sizes{.dp = 0, .tp = 0, .pp = 0, .micro_batches = 0} || flags.captured.pp != 0 || flags.captured.micro_batches != 0;
+  if (sizes || flags.limit >= 0.0 || !flags.captured_machine.empty() || !flags.boundary.empty()) {
+    throw InputError({.file = flags.path, .where = "", .found = "no start times, and other sizes, a captured machine or a limit", .expected = "--machine, --captured-dp, --captured-tp and --trace only", .hint = "durations and dependencies are simulated as they are, and there is nothing measured to compare with"});
+  }
+  std::optional<OwnMachine> machine;
+  if (!flags.machine.empty()) machine = machine_of(flags.machine, replay::ranks_of(run.run, flags.captured));
+  const std::optional<replay::Machine> network = machine ? std::optional(replay::Machine{machine->cluster, machine->profile}) : std::nullopt;
+  const replay::Built built = replay::build_untimed(run.run, run.matching, network ? &*network : nullptr, flags.captured);
+  const timeline::Timeline timeline = engine::run_fast(engine::unfolded(built.workload), {.spans_of = {}, .all_spans = true});
+  const replay::Account first = replay::mean(replay::accounts(built.workload.programs.front(), built.notes.front(), replay::spans_of(timeline, 0)));
+  fmt::print("simulated: {:.3f} ms ({} rank{}{}). The file has no start times: this is what its durations and dependencies come to, and nothing was measured to compare with.\n", timeline.step_time.value() * 1e3, built.workload.ranks.size(),
+             built.workload.ranks.size() == 1 ? "" : "s", machine ? " on " + machine->cluster.name : "");
+  fmt::print("{}: {}\n", built.workload.programs.front().name, replay::text_of(first));
+  Diagnostics report = built.report;
+  report.merge(run.run.report);
+  report.merge(run.matching.report);
+  fmt::print("{}", trace::report_text(report, flags.report));
+  if (!flags.trace.empty()) replay::write_trace({.run = run.run, .workload = built.workload, .notes = built.notes, .rescaled = false, .sizes = ""}, timeline, flags.trace);
+  return ExitCode::good;
 }
 
 /// Captured sizes: as given, else as the file says (its sizes, or descriptions of its communicators), else 1, and dp from the ranks of the file. Wanted: as given, else as captured.
@@ -163,6 +189,8 @@ ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
 
 ExitCode replay_run(const Flags& flags) {
   const RecoveredRun run = read_recovered_run(flags.path);
+  const auto has_operations = [](const trace::RankTrace& rank) { return !rank.device_ops.empty(); };
+  if (!trace::has_start_times(run.run) && std::any_of(run.run.ranks.begin(), run.run.ranks.end(), has_operations)) return replay_untimed(flags, run);
   const bool other = flags.wanted != replay::Sizes{.dp = 0, .tp = 0, .pp = 0, .micro_batches = 0} || !flags.machine.empty();
   if (other) return replay_rescaled(flags, run);
   if (!flags.captured_machine.empty() || !flags.boundary.empty() || flags.captured != replay::Sizes{.dp = 0, .tp = 0, .pp = 0, .micro_batches = 0}) {
@@ -189,7 +217,7 @@ void add_replay(CLI::App& app, Action& chosen) {
   command->add_option("--pp", flags->wanted.pp, "Wanted pipeline stages")->check(CLI::Range(1, kMostRanks));
   command->add_option("--micro-batches", flags->wanted.micro_batches, "Wanted micro-batches of a step")->check(CLI::Range(1, kMostRanks));
   command->add_option("--boundary", flags->boundary, "Bytes of one micro-batch's activations between two stages, where none were captured, e.g. \"64 MiB\"");
-  command->add_option("--machine", flags->machine, "Wanted machine, a builtin cluster's name");
+  command->add_option("--machine", flags->machine, "Wanted machine, a builtin cluster's name; of a file without start times: whose network carries what has no duration");
   command->add_flag("--report", flags->report, "Print every counter");
   command->callback([flags, &chosen] { chosen = [flags] { return replay_run(*flags); }; });
 }

@@ -28,7 +28,7 @@ void add(std::vector<Change>& changes, Part part, double from, double to) {
 }
 
 void add_span(std::vector<Change>& changes, const lower::Task& task, const TaskNote& note, const timeline::Span& span) {
-  if (task.kind == lower::TaskKind::host_sync) return;
+  if (task.kind == lower::TaskKind::host_sync || of_host(note)) return;
   const double arrival = span.arrival.value(), start = span.start.value(), begin = begins(task, note, span).value(), end = span.end.value();
   const bool transfers = task.kind != lower::TaskKind::compute && task.kind != lower::TaskKind::copy;
   add(changes, note.communication ? Part::exposed : Part::busy, begin, end);

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <set>
 
 #include "sim/core/error.h"
+#include "sim/replay/channels.h"
 #include "sim/replay/program_builder.h"
 #include "sim/replay/replay.h"
 #include "sim/trace/no_times.h"
@@ -27,35 +27,18 @@ bool together(const trace::ImportedRun& run, const trace::Matched& m, Nanosecond
 
 // Groups whose every member has the same operations become communicators; the others' kernels stay as long as measured.
 std::vector<ProgramInput> bind_groups(const trace::ImportedRun& run, const trace::Matching& matching, lower::Workload& workload, Diagnostics& report) {
-  using Channel = std::pair<std::uint32_t, std::uint32_t>;  // group, and the pair within it
   std::vector<ProgramInput> inputs(run.ranks.size());
-  std::map<Channel, std::set<std::uint32_t>> members;
+  const Channels channels = add_channels(run, matching, workload);
   for (const trace::Matched& m : matching.operations) {
-    for (const trace::Member& member : m.members) members[{m.group, m.channel}].insert(member.rank);
-  }
-  std::map<Channel, std::vector<std::uint16_t>> slots;  // by rank of the run
-  for (const auto& [channel, ranks] : members) {
-    if (ranks.size() < 2) continue;
-    lower::Group group{.kind = run.strings.at(run.groups[channel.first].name), .members = {}};
-    auto& slot = slots[channel];
-    slot.resize(run.ranks.size());
-    for (const std::uint32_t r : ranks) {
-      group.members.push_back(RankId{r});
-      slot[r] = static_cast<std::uint16_t>(workload.ranks[r].groups.size());
-      workload.ranks[r].groups.push_back(GroupId{static_cast<std::uint32_t>(workload.groups.size())});
-    }
-    workload.groups.push_back(std::move(group));
-  }
-  for (const trace::Matched& m : matching.operations) {
-    const auto slot = slots.find({m.group, m.channel});
-    if (slot == slots.end() || m.members.size() != members[{m.group, m.channel}].size()) continue;
+    const auto* slots = channels.slots_of(m);
+    if (slots == nullptr) continue;
     if (!together(run, m, matching.skew + 1'000)) {
       report.add("import.replay.members_never_together", Severity::warning, run.strings.at(run.groups[m.group].name));
       continue;
     }
     for (const trace::Member& member : m.members) {
       inputs[member.rank].transfers[member.collective] = m.transfer;
-      inputs[member.rank].slots[member.collective] = slot->second[member.rank];
+      inputs[member.rank].slots[member.collective] = (*slots)[member.rank];
     }
   }
   return inputs;

@@ -73,7 +73,7 @@ class Artist {
     drawn_[span.stream] = std::max(drawn_[span.stream], span.end);
     std::vector<TraceArgument> arguments;
     if (begin < from) arguments.push_back({"duration_ns", static_cast<std::int64_t>(std::llround((span.end - begin).value() * 1e9))});
-    const char* category = note.communication ? "communication" : "kernel";
+    const char* category = note.communication ? "communication" : of_host(note) ? "host" : "kernel";
     std::string group;  // lives until the slice is written
     if (note.communication) add_communication(task, note, span.rank, group, arguments);
     else if (note.device_op != kNoTask) category = add_kernel(captured_->device_ops[note.device_op], arguments);

@@ -26,6 +26,9 @@ struct TaskNote {
   bool communication = false;
 };
 
+/// Work of the host that runs as a task of its own (untimed.h).
+[[nodiscard]] inline bool of_host(const TaskNote& note) { return note.device_op == kNoTask && !note.communication; }
+
 /// Where a program comes from.
 struct ProgramNotes {
   std::uint32_t rank = 0;              // of the run

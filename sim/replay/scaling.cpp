@@ -15,7 +15,19 @@ namespace {
 
 using trace::KernelKind;
 
-// "mesh_tp", "TENSOR_MODEL_PARALLEL_GROUP", "pp forward": words of DeviceMesh, Megatron and sgsim.
+// "8 (84 collectives)": what the file's own groups say about the sizes that are not given.
+std::string group_sizes(const trace::ImportedRun& run) {
+  std::map<std::uint32_t, std::uint64_t> uses;
+  for (const trace::Collective& c : run.ranks.front().collectives) {
+    if (c.device_op != trace::kNone && c.group != trace::kNone && run.groups[c.group].size > 1) ++uses[run.groups[c.group].size];
+  }
+  std::string text;
+  for (const auto& [size, count] : uses) text += fmt::format("{}{} ({} collectives)", text.empty() ? "" : ", ", size, count);
+  return text;
+}
+
+}  // namespace
+
 std::optional<Role> role_in(std::string_view description) {
   std::string word;
   const auto role = [&]() -> std::optional<Role> {
@@ -36,19 +48,6 @@ std::optional<Role> role_in(std::string_view description) {
   }
   return std::nullopt;
 }
-
-// "8 (84 collectives)": what the file's own groups say about the sizes that are not given.
-std::string group_sizes(const trace::ImportedRun& run) {
-  std::map<std::uint32_t, std::uint64_t> uses;
-  for (const trace::Collective& c : run.ranks.front().collectives) {
-    if (c.device_op != trace::kNone && c.group != trace::kNone && run.groups[c.group].size > 1) ++uses[run.groups[c.group].size];
-  }
-  std::string text;
-  for (const auto& [size, count] : uses) text += fmt::format("{}{} ({} collectives)", text.empty() ? "" : ", ", size, count);
-  return text;
-}
-
-}  // namespace
 
 std::optional<int> tensor_size_said(const trace::ImportedRun& run) {
   std::uint32_t size = 0;

@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <string_view>
 
 #include "sim/replay/rescale.h"
 #include "sim/trace/kernel_kind.h"
@@ -11,6 +12,9 @@ namespace sgsim::replay {
 
 /// What a communicator is for. `other`: the file says that it is none of these (embeddings of first and last stage, norms over stages).
 enum class Role : std::uint8_t { tensor, data, pair, other };
+
+/// By the words of a communicator's description: "mesh_tp", "TENSOR_MODEL_PARALLEL_GROUP", "pp forward" (DeviceMesh, Megatron, sgsim); nothing where none is known.
+[[nodiscard]] std::optional<Role> role_in(std::string_view description);
 
 /// What another size, GPU or network makes of the captured times.
 class Scaling {

@@ -104,9 +104,11 @@ class Matcher {
         if (c.kind != first->kind) return;
       }
       m.members.push_back({r, list[index]});
-      if (const DeviceOp* k = kernel_of(run_, m.members.back())) least = std::min(least, k->duration), sum += k->duration;
+      if (c.device_op == kNone) continue;
+      const Nanoseconds duration = run_.ranks[r].device_ops[c.device_op].duration;
+      least = std::min(least, duration), sum += duration;
     }
-    if (least == std::numeric_limits<Nanoseconds>::max()) return;  // no kernels with times
+    if (least == std::numeric_limits<Nanoseconds>::max()) return;  // no kernels
     m.transfer = least;
     m.waiting = sum - least * static_cast<Nanoseconds>(m.members.size());
     result_.report.add("import.match.matched", Severity::info, name);
@@ -205,6 +207,7 @@ class Matcher {
         raw_low = std::min(raw_low, end), raw_high = std::max(raw_high, end);
         low = std::min(low, aligned), high = std::max(high, aligned);
       }
+      if (raw_low > raw_high) continue;  // no start times
       result_.raw_skew = std::max(result_.raw_skew, raw_high - raw_low);
       result_.skew = std::max(result_.skew, high - low);
     }

@@ -46,7 +46,7 @@ struct Matching {
 };
 
 /// Matches collectives over ranks by group and order, and sends with receives by group, the pair of ranks and order; checks kind and size,
-/// and estimates the clocks from their ends. Needs kernels with times.
+/// and estimates the clocks from their ends. Of kernels without start times only the durations count; where not one has any, `transfer` is 0.
 [[nodiscard]] Matching match_collectives(const ImportedRun& run);
 
 /// Matches sends with receives: the k-th from one rank to another of a group with the k-th that the other receives from it. Where a file names no

@@ -74,13 +74,13 @@ class PairMatcher {
     if (a.bytes != b.bytes && a.bytes >= 0.0 && b.bytes >= 0.0) {
       result_.report.add("import.match.sizes_differ", Severity::error, name_ + ", " + ranks + ", transfer " + std::to_string(index) + ": " + operation_name(run_, a) + ", " + operation_name(run_, b));
     }
-    const DeviceOp *ka = kernel_of(run_, sent), *kb = kernel_of(run_, received);
-    if (ka == nullptr || kb == nullptr) return;
+    if (a.device_op == kNone || b.device_op == kNone) return;
+    const Nanoseconds left = run_.ranks[sent.rank].device_ops[a.device_op].duration, right = run_.ranks[received.rank].device_ops[b.device_op].duration;
     const std::uint32_t channel = 1 + from * static_cast<std::uint32_t>(run_.ranks.size()) + to;
     Matched m{.group = group_, .sequence = index, .kind = a.kind == CommKind::send_receive ? CommKind::send_receive : CommKind::send, .bytes = std::max(a.bytes, b.bytes), .members = {sent, received}, .channel = channel};
     std::sort(m.members.begin(), m.members.end());
-    m.transfer = std::min(ka->duration, kb->duration);
-    m.waiting = std::max(ka->duration, kb->duration) - m.transfer;
+    m.transfer = std::min(left, right);
+    m.waiting = std::max(left, right) - m.transfer;
     result_.report.add("import.match.transfers_matched", Severity::info, name_ + ", " + ranks);
     result_.operations.push_back(std::move(m));
   }

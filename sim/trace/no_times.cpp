@@ -2,12 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace sgsim::trace {
+
+bool has_start_times(const ImportedRun& run) {
+  return std::any_of(run.ranks.begin(), run.ranks.end(), [](const RankTrace& rank) { return std::any_of(rank.device_ops.begin(), rank.device_ops.end(), [](const DeviceOp& op) { return op.start != kNoTime; }); });
+}
 
 InputError no_device_times(const ImportedRun& run, const RankTrace& rank) {
   if (!rank.device_ops.empty()) {
     return InputError({.file = rank.file, .where = "", .found = fmt::format("{} kernels, copies and memsets, none with a start time", rank.device_ops.size()), .expected = "a trace that says when each began",
-                       .hint = "sgsim import reads this file and sgsim export --to chakra writes it, but durations alone cannot be replayed or compared"});
+                       .hint = "sgsim replay simulates it from durations and dependencies; with --trace OUT it writes a timeline that can be compared"});
   }
   for (const char* what : {"dropped.time_overflows", "dropped.duration_overflows"}) {
     const std::string counter = "import." + run.format + "." + what;

@@ -69,7 +69,9 @@ CASES = [
     ("collectives: as many simulated as read", "kineto/rank-0.json kineto/rank-1.json", 0,
      [(K + "collectives.all_reduce", 2), ("import.replay.collectives.all_reduce", 2), (K + "collectives.all_gather", 2), ("import.replay.collectives.all_gather", 2)], ["replay"]),
     ("start times that overflow", "kineto/times_overflow.json", 2, ["1 events were dropped because their times overflow (import.kineto.dropped.time_overflows"], ["replay"]),
-    ("durations without start times (Chakra)", "import_chakra/attribute_types.json", 2, ["none with a start time"], ["replay"]),
+    ("durations without start times (Chakra)", "import_chakra/graph.json", 0, ["simulated: 0.003 ms (1 rank). The file has no start times"], ["replay"]),
+    ("communication without start times, durations or a machine (Chakra)", "import_chakra/attribute_types.json", 2, ["communication without a duration (all_reduce of 64 bytes (int64))"], ["replay"]),
+    ("kernels without times (CUDA graph dump)", "import_cuda_graph_dot/child.dot", 2, ["5 kernels, copies and memsets, none with a duration or a start time"], ["replay"]),
     ("JSON of another kind", "kineto/not_a_trace.json", 2, ["expected one of: "]),
 ]
 

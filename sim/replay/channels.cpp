@@ -1,0 +1,34 @@
+#include "sim/replay/channels.h"
+
+#include <set>
+
+namespace sgsim::replay {
+
+const std::vector<std::uint16_t>* Channels::slots_of(const trace::Matched& m) const {
+  const auto slot = slots.find({m.group, m.channel});
+  return slot == slots.end() || m.members.size() != members.at({m.group, m.channel}) ? nullptr : &slot->second;
+}
+
+Channels add_channels(const trace::ImportedRun& run, const trace::Matching& matching, lower::Workload& workload) {
+  Channels channels;
+  std::map<Channel, std::set<std::uint32_t>> members;
+  for (const trace::Matched& m : matching.operations) {
+    for (const trace::Member& member : m.members) members[{m.group, m.channel}].insert(member.rank);
+  }
+  for (const auto& [channel, ranks] : members) {
+    channels.members[channel] = ranks.size();
+    if (ranks.size() < 2) continue;
+    lower::Group group{.kind = run.strings.at(run.groups[channel.first].name), .members = {}};
+    auto& slot = channels.slots[channel];
+    slot.resize(run.ranks.size());
+    for (const std::uint32_t r : ranks) {
+      group.members.push_back(RankId{r});
+      slot[r] = static_cast<std::uint16_t>(workload.ranks[r].groups.size());
+      workload.ranks[r].groups.push_back(GroupId{static_cast<std::uint32_t>(workload.groups.size())});
+    }
+    workload.groups.push_back(std::move(group));
+  }
+  return channels;
+}
+
+}  // namespace sgsim::replay
