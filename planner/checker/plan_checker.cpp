@@ -184,12 +184,12 @@ class Check {
   void physics() {
     const double replicas = static_cast<double>(c_.dp) * c_.cp, model = static_cast<double>(c_.tp) * c_.pp * (c_.ep > 1 ? c_.ep : 1);
     // The fullest rank holds at least the average.
-    const double here = c_.parameters / model;
+    const double here = c_.parameters / model, trained = c_.trained / model;
     double divided = 1.0, whole = 1.0;
     if (c_.sharding == "zero1" || c_.sharding == "zero2") divided = replicas;
     if (c_.sharding == "fsdp") divided = whole = replicas;
     if (c_.sharding == "hybrid") divided = whole = c_.shard_group;
-    const double least = here * (c_.bytes_parameter / whole + (c_.offload_optimizer ? 0.0 : c_.bytes_optimizer) / divided);
+    const double least = here * c_.bytes_parameter / whole + trained * (c_.offload_optimizer ? 0.0 : c_.bytes_optimizer) / divided;
     if (c_.memory_needed < least) wrong("{:.4g} bytes claimed, but parameters and optimizer state alone take {:.4g}", c_.memory_needed, least);
     if (c_.memory_needed > c_.memory) wrong("{:.4g} bytes needed, but only {:.4g} taken", c_.memory_needed, c_.memory);
     const double left = c_.gpu_memory - c_.memory_needed, wanted = c_.memory_needed * c_.memory_margin;

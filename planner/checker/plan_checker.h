@@ -10,7 +10,8 @@ namespace sgsim::checker {
 struct Claim {
   // model
   std::int64_t layers = 0, heads = 0, kv_heads = 0, ffn = 0, sequence = 0, experts = 0;  // 0: the model has no such notion
-  double parameters = 0.0;              // elements of the whole model
+  double parameters = 0.0;              // elements of the whole model,
+  double trained = 0.0;                 // and of them those that are trained
   double flops_a_sample = 0.0;          // forward and backward, without recomputation
   // machine
   int gpus = 1;

@@ -15,10 +15,13 @@
 namespace sgsim::cli {
 namespace {
 
-double parameters_of(const graph::OperatorGraph& graph) {
+/// Elements of all parameters, or of those that are trained.
+double parameters_of(const graph::OperatorGraph& graph, bool trained) {
   double elements = 0.0;
-  for (const graph::Node& node : graph.nodes) {
-    if (node.kind == graph::NodeKind::parameter) elements += static_cast<double>(node.outputs.at(0).elements());
+  for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    if (graph.nodes[i].kind != graph::NodeKind::parameter) continue;
+    const bool frozen = !graph.gradients.empty() && !graph.gradients.contains(NodeId{i});
+    if (!trained || !frozen) elements += static_cast<double>(graph.nodes[i].outputs.at(0).elements());
   }
   return elements;
 }
@@ -26,7 +29,7 @@ double parameters_of(const graph::OperatorGraph& graph) {
 checker::Claim claim_of(const scenario::Scenario& s, const scenario::Inputs& inputs, const search::SearchResult& result, Bytes gpu_memory, double margin, const search::Found& found) {
   const plan::Plan& p = found.candidate.plan;
   const plan::ModelShape& m = inputs.shape;
-  checker::Claim c{.layers = m.layers, .heads = m.heads, .kv_heads = m.kv_heads, .ffn = m.ffn, .sequence = m.sequence, .experts = m.experts, .parameters = parameters_of(*inputs.graph),
+  checker::Claim c{.layers = m.layers, .heads = m.heads, .kv_heads = m.kv_heads, .ffn = m.ffn, .sequence = m.sequence, .experts = m.experts, .parameters = parameters_of(*inputs.graph, false), .trained = parameters_of(*inputs.graph, true),
                    .flops_a_sample = result.flops_a_sample.value(), .gpus = found.candidate.nodes * s.cluster.node.gpus, .gpu_memory = gpu_memory.value(),
                    .sharding = std::string(scenario::name_of<plan::Sharding>(scenario::words::kSharding, p.sharding)),
                    .schedule = std::string(scenario::name_of<plan::Schedule>(scenario::words::kSchedule, p.schedule))};

@@ -94,7 +94,7 @@ void ExportFolder::done(bool exported) {
 
 std::string export_plan(const scenario::Scenario& s, const scenario::Inputs& inputs, const search::Candidate& candidate, const std::string& folder) {
   std::string text;
-  const exporting::Job job{.model = inputs.shape, .plan = candidate.plan, .training = s.training, .nodes = candidate.nodes, .gpus_per_node = s.cluster.node.gpus, .model_name = inputs.model};
+  const exporting::Job job{.model = inputs.shape, .plan = candidate.plan, .training = s.training, .nodes = candidate.nodes, .gpus_per_node = s.cluster.node.gpus, .model_name = inputs.model, .adapters = s.model.lora.rank > 0};
   for (const exporting::Exported& e : exporting::all_formats(job)) {
     const std::string path = (std::filesystem::path(folder) / e.file_name).string();
     write_text_file(path, e.text);

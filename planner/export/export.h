@@ -15,6 +15,7 @@ struct Job {
   const lower::Training& training;
   int nodes = 1, gpus_per_node = 1;
   std::string model_name;            // "llama": family, for a comment or a key
+  bool adapters = false;             // low-rank adapters alone are trained
 };
 
 /// A plan as a framework takes it, and what the framework cannot express.

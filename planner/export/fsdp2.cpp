@@ -92,6 +92,7 @@ Exported fsdp2(const Job& job) {
   Lines out("#");
   const bool sharded = p.sharding == plan::Sharding::fsdp || p.sharding == plan::Sharding::hybrid;
   const int shard = p.sharding == plan::Sharding::hybrid ? p.fsdp.shard_group / p.cp : sharded ? p.dp : 1;
+  if (job.adapters) out.gap("low-rank adapters (model.lora): peft.get_peft_model(model, LoraConfig(...)) before the plan is laid over it");
   if (p.sharding == plan::Sharding::zero1) out.gap("ZeRO-1: wrap the optimizer in ZeroRedundancyOptimizer");
   if (p.sharding == plan::Sharding::zero2) out.gap("ZeRO-2: nearest is fully_shard(..., reshard_after_forward=False)");
   if (p.cp > 1) out.gap(fmt::format("context parallel {}: torch.distributed.tensor.experimental.context_parallel(mesh[\"cp\"], ...) around the step", p.cp));

@@ -61,6 +61,7 @@ void pipeline(const Job& job, Lines& out) {
 
 void offload(const Job& job, Lines& out) {
   const plan::Plan& p = job.plan;
+  if (job.adapters) out.gap("low-rank adapters (model.lora): Megatron-LM's pretrain scripts train every parameter; NeMo has them");
   if (p.offload.optimizer && p.sharding == plan::Sharding::zero1) out.line("--optimizer-cpu-offload\n--optimizer-offload-fraction 1.0\n--use-precision-aware-optimizer");
   if (p.offload.optimizer && p.sharding != plan::Sharding::zero1) out.gap("optimizer offload: --optimizer-cpu-offload goes with --use-distributed-optimizer (ZeRO-1) only");
   if (p.offload.activations) out.line("--cpu-offloading-num-layers {}", job.model.layers - 1);  // all but the last

@@ -34,6 +34,7 @@ Exported torchtitan(const Job& job) {
   const bool sharded = p.sharding == plan::Sharding::fsdp || p.sharding == plan::Sharding::hybrid;
   const int shard = p.sharding == plan::Sharding::hybrid ? p.fsdp.shard_group / p.cp : sharded ? p.dp : 1;
   if (p.sharding == plan::Sharding::zero1 || p.sharding == plan::Sharding::zero2) out.gap("torchtitan has no ZeRO-1/2: written as replication (DDP); fsdp is the nearest that divides the optimizer state");
+  if (job.adapters) out.gap("low-rank adapters (model.lora): this job trains every parameter");
   if (p.tp > 1 && !p.sequence_parallel) out.gap("torchtitan's tensor parallel always has sequence parallel");
   if (sharded && p.fsdp.layers_per_unit != 1) out.gap(fmt::format("units of {} layers: torchtitan wraps each layer", p.fsdp.layers_per_unit));
   if (!sharded && p.dp > 1) out.gap(fmt::format("gradient buckets of {:.0f} MiB: torchtitan uses replicate()'s own (100 MB)", p.buckets.bucket.value() / 1048576.0));

@@ -70,22 +70,22 @@ class Passes {
 
 void Passes::price(const UnitPart& unit) {
   const auto& types = s_.types;
-  const double parameter = unit.elements * graph::size_of(types.parameter), raw = unit.elements * graph::size_of(types.raw_gradient);
-  const double gradient = unit.elements * graph::size_of(types.gradient);
+  const double parameter = unit.elements * graph::size_of(types.parameter), raw = unit.trained * graph::size_of(types.raw_gradient);
+  const double gradient = unit.trained * graph::size_of(types.gradient);
   const bool hybrid = s_.plan.sharding == plan::Sharding::hybrid, copies = s_.training.stack.fsdp_copy_kernels;
   const auto over = [&](graph::CollectiveOp op, double elements, graph::DType dtype, const cluster::GroupShape& group) {
     return elements > 0.0 && group.ranks > 1 ? s_.costs.collective(op, Bytes(elements * graph::size_of(dtype)), group).time().value() : 0.0;
   };
-  const auto both = [&](graph::CollectiveOp op, graph::DType dtype) {
-    return over(op, unit.elements - unit.expert, dtype, hybrid ? s_.shard : s_.data) + over(op, unit.expert, dtype, s_.plan.ep > 1 ? s_.expert_data : hybrid ? s_.shard : s_.data);
+  const auto both = [&](graph::CollectiveOp op, double all, double expert, graph::DType dtype) {
+    return over(op, all - expert, dtype, hybrid ? s_.shard : s_.data) + over(op, expert, dtype, s_.plan.ep > 1 ? s_.expert_data : hybrid ? s_.shard : s_.data);
   };
   UnitTimes t;
-  t.gather = both(graph::CollectiveOp::all_gather, types.parameter);
-  t.reduce = both(graph::CollectiveOp::reduce_scatter, types.gradient);
-  const double part = (unit.elements - unit.expert) / s_.shards + unit.expert / s_.expert_shards;
+  t.gather = both(graph::CollectiveOp::all_gather, unit.elements, unit.expert, types.parameter);
+  t.reduce = both(graph::CollectiveOp::reduce_scatter, unit.trained, unit.trained_expert, types.gradient);
+  const double part = (unit.trained - unit.trained_expert) / s_.shards + unit.trained_expert / s_.expert_shards;
   if (hybrid) t.replicate = over(graph::CollectiveOp::all_reduce, part, types.gradient, s_.replicate);
   if (copies) t.copy_out = copy(parameter, parameter);
-  if (copies || types.raw_gradient != types.gradient) t.copy_in = copy(raw, gradient);
+  if (unit.trained > 0.0 && (copies || types.raw_gradient != types.gradient)) t.copy_in = copy(raw, gradient);
   const double each = raw / std::max(1, unit.tensors);
   t.accumulate = unit.tensors * (s_.costs.eager.device_gap.value() +
                                  s_.costs.kernel(graph::MemoryBound{.kind = graph::MemoryKind::pointwise, .read = Bytes(2.0 * each), .written = Bytes(each), .flops = Flops()}).time.value());
@@ -198,12 +198,14 @@ std::vector<UnitPart> units_of(const LayerCosts& costs, const ChunkKind& kind, i
       layers.back().last = p;
       unit = &layers.back();
     }
-    unit->elements += segment.dense + segment.expert;
-    unit->expert += segment.expert;
+    unit->elements += segment.dense + segment.expert + segment.frozen;
+    unit->expert += segment.expert + segment.frozen_expert;
+    unit->trained += segment.dense + segment.expert;
+    unit->trained_expert += segment.expert;
     unit->tensors += segment.tensors;
   }
   std::vector<UnitPart> units;
-  if (root.tensors > 0) units.push_back(root);
+  if (root.elements > 0.0) units.push_back(root);
   units.insert(units.end(), layers.begin(), layers.end());
   return units;
 }

@@ -11,7 +11,8 @@ namespace sgsim::search {
 /// Parameters gathered together: elements, and the positions whose kernels need them (root: none, it is there all the time).
 struct UnitPart {
   double elements = 0.0, expert = 0.0;   // all; of experts, which are gathered over the ranks that hold the same ones
-  int tensors = 0;
+  double trained = 0.0, trained_expert = 0.0;  // of both, those with a gradient
+  int tensors = 0;                       // that are trained
   std::size_t first = 0, last = 0;
   bool root = false;
 };

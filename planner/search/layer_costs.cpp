@@ -132,6 +132,11 @@ void add_gradients(const lower::ModelSegment& segment, const std::vector<double>
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->ready_at < b->ready_at; });
   for (const lower::ParameterShard* p : order) {
     const double elements = static_cast<double>(p->elements);
+    if (!p->trained) {
+      cost.frozen += elements;
+      if (p->expert) cost.frozen_expert += elements;
+      continue;
+    }
     const double ready = after.empty() ? 0.0 : after[std::min<std::size_t>(p->ready_at, after.size() - 1)];
     cost.gradients.push_back({.ready = before + ready, .elements = elements, .tensors = 1, .expert = p->expert});
     (p->expert ? cost.expert : cost.dense) += elements;
@@ -215,7 +220,7 @@ std::shared_ptr<const LayerCosts> LayerCostTable::make(const Candidate& candidat
   for (const std::uint32_t at : result->after) {
     for (const auto* list : {&model.segments[at].parameters, &model.segments[at].shared_parameters}) {
       for (const lower::ParameterShard& p : *list) {
-        if (first.contains(p.name)) result->segments[at].tied += static_cast<double>(p.elements);
+        if (p.trained && first.contains(p.name)) result->segments[at].tied += static_cast<double>(p.elements);
       }
     }
   }

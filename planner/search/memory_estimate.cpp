@@ -25,28 +25,31 @@ UnitMemory unit_memory(const StateSetting& s, const LayerCosts& costs, const Chu
   UnitMemory memory;
   const bool pipeline = s.plan.pp > 1, each = s.training.stack.fsdp_reduce_each_micro_batch && !pipeline;
   const double parameter = graph::size_of(s.types.parameter), raw = graph::size_of(s.types.raw_gradient);
-  double layers = 0.0, largest = 0.0, root = 0.0;
+  double layers = 0.0, largest = 0.0, root = 0.0, trained = 0.0, trained_root = 0.0, largest_trained = 0.0;
   for (const UnitPart& unit : units_of(costs, kind, s.plan.fsdp.layers_per_unit)) {
+    trained += unit.trained;
     if (unit.root) {
       root = unit.elements;
+      trained_root = unit.trained;
       continue;
     }
     layers += unit.elements;
     largest = std::max(largest, unit.elements);
+    largest_trained = std::max(largest_trained, unit.trained);
   }
   const bool reshards = s.plan.fsdp.reshard_after_forward;
   const double buffers = std::max(0, s.plan.fsdp.prefetch - 1) * largest * parameter;
   memory.root = root * parameter;
-  memory.root_gradient = root * raw;
+  memory.root_gradient = trained_root * raw;
   memory.layer_forward = (reshards ? largest * parameter : 0.0) + buffers;
   memory.layer_backward = reshards ? largest * parameter * (1.0 + s.plan.fsdp.prefetch) : 0.0;
-  memory.layer_gradient = largest * raw;
+  memory.layer_gradient = largest_trained * raw;
   if (!reshards) memory.kept_units = layers * parameter;
   if (!reshards && pipeline) {
     memory.kept = (root + layers) * parameter;
     memory.kept_units = memory.root = 0.0;
   }
-  if (!each && s.plan.micro_batches() > 1) memory.gradients = (root + layers) * raw;
+  if (!each && s.plan.micro_batches() > 1) memory.gradients = trained * raw;
   return memory;
 }
 
@@ -161,12 +164,13 @@ ChunkMemory chunk_memory(const StateSetting& s, const LayerCosts& costs, const C
 Figures stage_memory(const StateSetting& s, const LayerCosts& costs, const Stages& stages, const std::vector<ChunkMemory>& memory, std::size_t stage,
                      const std::vector<Beside>& beside, const cluster::Gpu& gpu) {
   const auto& chunks = stages.kinds[stages.stages[stage]];
-  double dense = 0.0, expert = 0.0, early = 0.0, late = 0.0, kept = 0.0, gradients = 0.0;
+  double dense = 0.0, expert = 0.0, frozen = 0.0, early = 0.0, late = 0.0, kept = 0.0, gradients = 0.0;
   for (std::size_t v = 0; v < chunks.size(); ++v) {
     const ChunkKind& kind = stages.chunk_kinds[chunks[v]];
     const ChunkMemory& own = memory[chunks[v]];
     dense += kind.dense;
     expert += kind.expert;
+    frozen += lower::fully_sharded(s.plan.sharding) ? (kind.frozen - kind.frozen_expert) / s.shards + kind.frozen_expert / s.expert_shards : kind.frozen;
     kept += own.kept;
     gradients += own.gradients;
     early = std::max(early, beside[v].early + own.early);
@@ -175,7 +179,8 @@ Figures stage_memory(const StateSetting& s, const LayerCosts& costs, const Stage
   const double peak = std::max(early, late + gradients) + kept;
   const double tied = tied_elements(costs, s.plan);
   const lower::RuntimeMemory runtime = lower::runtime_memory(gpu, communicators(s.plan, s.training, stage, tied > 0.0), s.training.execution);
-  const Bytes allocated = state_memory(s, dense, expert) + Bytes(peak) + runtime.workspaces;
+  const Bytes held(frozen * graph::size_of(lower::fully_sharded(s.plan.sharding) ? s.types.kept : s.types.parameter));
+  const Bytes allocated = state_memory(s, dense, expert) + held + Bytes(peak) + runtime.workspaces;
   return {.step_time = {}, .reserved = lower::reserved_of(allocated, runtime), .needed = allocated + runtime.communication + runtime.context};
 }
 

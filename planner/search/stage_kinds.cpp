@@ -20,6 +20,8 @@ ChunkKind chunk_kind(const LayerCosts& costs, std::vector<std::uint32_t> positio
     kind.held += segment.held;
     kind.dense += segment.dense;
     kind.expert += segment.expert;
+    kind.frozen += segment.frozen;
+    kind.frozen_expert += segment.frozen_expert;
     kind.replicated += segment.replicated;
     kind.tensors += segment.tensors;
     kind.boundary = segment.boundary;

@@ -16,7 +16,8 @@ struct ChunkKind {
   lower::RunCost forward, backward, inputs;  // all positions in order, and back; inputs: as in SegmentCost
   double saved = 0.0, held = 0.0, boundary = 0.0;  // bytes kept for one micro-batch; for its weight gradients; handed on by the last position
   double offloaded = 0.0, fetched = 0.0;     // bytes of `saved` that are in host memory between the passes; of the largest layer of them
-  double dense = 0.0, expert = 0.0, replicated = 0.0, tied = 0.0;  // parameter elements
+  double dense = 0.0, expert = 0.0, replicated = 0.0, tied = 0.0;  // trained elements
+  double frozen = 0.0, frozen_expert = 0.0;  // as in SegmentCost
   int tensors = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -16,13 +17,19 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-/// The stack whose beginning fits the record's framework best.
+bool begins_with_any(const std::string& text, const std::vector<std::string>& starts) {
+  return std::ranges::any_of(starts, [&](const std::string& start) { return text.starts_with(start); });
+}
+
+/// The stack whose beginning fits the record's framework best; of equal ones, the one that is meant for the record's source.
 const scenario::StackFile* stack_of(const Record& r, const std::vector<scenario::StackFile>& stacks) {
   const scenario::StackFile* best = nullptr;
   std::size_t longest = 0;
   for (const scenario::StackFile& stack : stacks) {
+    if (!stack.sources.empty() && !begins_with_any(r.source, stack.sources)) continue;
     for (const std::string& start : stack.frameworks) {
-      if (!r.framework.starts_with(start) || start.size() <= longest) continue;
+      const bool better = start.size() > longest || (start.size() == longest && best != nullptr && best->sources.empty() && !stack.sources.empty());
+      if (!r.framework.starts_with(start) || !better) continue;
       longest = start.size();
       best = &stack;
     }
@@ -79,6 +86,13 @@ json embedding_as_layers(const Record& r, std::int64_t layers) {
   return stages;
 }
 
+/// As the record says; where that does not divide its batch, what its batch and accumulation say.
+std::optional<std::int64_t> micro_batch_of(const Record& r) {
+  const std::int64_t dp = r.dp.value_or(1);
+  if (!r.micro_batch || !r.global_batch || !r.grad_accum || *r.global_batch % (*r.micro_batch * dp) == 0) return r.micro_batch;
+  return *r.global_batch % (dp * *r.grad_accum) == 0 ? *r.global_batch / (dp * *r.grad_accum) : r.micro_batch;
+}
+
 json plan_tree(const Record& r, const json& model) {
   json plan = json::object();
   put(plan, "dp", r.dp);
@@ -86,7 +100,7 @@ json plan_tree(const Record& r, const json& model) {
   put(plan, "pp", r.pp);
   put(plan, "cp", r.cp);
   put(plan, "ep", r.ep);
-  put(plan, "micro_batch", r.micro_batch);
+  put(plan, "micro_batch", micro_batch_of(r));
   put(plan, "global_batch", r.global_batch);
   if (!r.global_batch && r.micro_batch && r.dp && r.grad_accum) plan["global_batch"] = *r.micro_batch * *r.dp * *r.grad_accum;
   put(plan, "sharding", sharding_of(r));
@@ -151,6 +165,16 @@ json model_tree(const Record& r, const Sources& sources, std::vector<std::string
   return model;
 }
 
+/// Samples that the framework batches by length have fewer tokens in the mean than the record's most.
+void shorten_sequence(json& model, const scenario::StackFile& stack, std::vector<std::string>& assumed) {
+  const auto length = model.find("sequence");
+  if (length == model.end()) return;
+  const auto mean = stack.sequence_means.find(length->get<std::int64_t>());
+  if (mean == stack.sequence_means.end()) return;
+  assumed.push_back(fmt::format("{} tokens a sample in the mean, of at most {} ({})", mean->second, mean->first, stack.name));
+  *length = mean->second;
+}
+
 /// The record's own assumptions stand above the stack, below the facts.
 void apply_assumptions(json& tree, const Record& r) {
   scenario::StackFile own;
@@ -186,11 +210,12 @@ Question question_of(const Record& r, const Sources& sources) {
     const scenario::StackFile* stack = stack_of(r, sources.stacks);
     if (stack == nullptr) cannot(r, fmt::format("no stack for the framework \"{}\"", r.framework));
     q.stack = stack->name;
-    if (mentions(r.id + r.notes, "LoRA")) cannot(r, "fine-tuning of adapters alone (LoRA) is not modelled");
     q.recompute_share = recompute_share(r, *stack);
     if (q.recompute_share > 0.0) q.assumed.push_back(fmt::format("selective recomputation taken as {:.0f} % of the layers", 100.0 * q.recompute_share));
     json tree = {{"schema_version", scenario::kScenarioVersion}, {"description", r.id + ": " + r.source}, {"stack", stack->name}};
     tree["model"] = model_tree(r, sources, q.assumed);
+    if (mentions(r.id + r.notes, "LoRA")) tree["model"]["lora"] = {{"dropout", 0.0}};  // rank and layers: as the stack says
+    shorten_sequence(tree["model"], *stack, q.assumed);
     tree["plan"] = plan_tree(r, tree["model"]);
     if (stack->micro_batches_are_stages && !r.micro_batch && r.pp.value_or(1) > 1 && r.global_batch && *r.global_batch % (r.dp.value_or(1) * *r.pp) == 0) {
       tree["plan"]["micro_batch"] = *r.global_batch / (r.dp.value_or(1) * *r.pp);

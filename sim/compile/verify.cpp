@@ -93,7 +93,7 @@ class Verifier {
     return graph::to_text(graph::TensorType{.shape = type.shape, .dtype = type.dtype, .stride = {}});
   }
 
-  /// A graph without any gradient is a forward graph; one with a gradient must have all.
+  /// A graph without any gradient is a forward graph; in one with a gradient, a parameter without is frozen.
   void check_gradients() {
     for (const auto& [parameter, gradient] : graph_.gradients) {
       if (!parameter.valid() || parameter.value >= graph_.nodes.size() || graph_.node(parameter).kind != NodeKind::parameter) {
@@ -107,11 +107,6 @@ class Verifier {
       else if (graph_.type(gradient).dtype != node.outputs[0].dtype)
         problem("gradient of {}: type {} where the parameter is {}", node.name, graph::to_text(graph_.type(gradient).dtype),
                 graph::to_text(node.outputs[0].dtype));
-    }
-    if (graph_.gradients.empty()) return;
-    for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (graph_.nodes[i].kind == NodeKind::parameter && !graph_.gradients.contains(NodeId{i}))
-        problem("{}: the parameter has no gradient", graph_.nodes[i].name);
     }
   }
 

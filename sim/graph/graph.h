@@ -72,7 +72,7 @@ struct OperatorGraph {
   std::vector<std::string> modules;          // dotted module paths ("model.layers.0.self_attn.q_proj"), "" is the root
   std::vector<std::string> module_types;     // class name of each ("Linear"), same length
   std::vector<ValueRef> outputs;             // forward results (the loss first)
-  std::map<NodeId, ValueRef> gradients;      // parameter node -> its gradient value
+  std::map<NodeId, ValueRef> gradients;      // parameter node -> its gradient value; a parameter without one is frozen (unless none has)
   std::int64_t micro_batch = 1;              // samples in the batch dimension
   std::int64_t sequence = 0;                 // tokens a sample; 0 for images
 

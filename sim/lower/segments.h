@@ -12,13 +12,14 @@
 
 namespace sgsim::lower {
 
-/// A trained tensor as one tensor-parallel rank holds it.
+/// A parameter as one tensor-parallel rank holds it.
 struct ParameterShard {
   std::string name;              // qualified name in the model
   std::int64_t elements = 0;     // after tensor-parallel (and expert) division, padding included
   graph::DType dtype = graph::DType::float32;
   bool tensor_sharded = false;   // divided over tp; false: replicated (its gradient is reduced over tp under sequence parallel)
   bool expert = false;           // divided over ep: its gradient is reduced over dp / ep
+  bool trained = true;           // false: frozen, without gradient and optimizer state
   std::uint32_t used_at = 0;     // first forward kernel of the segment that reads it
   std::uint32_t ready_at = 0;    // backward kernel of the segment after which its gradient is complete
 };

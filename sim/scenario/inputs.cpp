@@ -1,6 +1,7 @@
 #include "sim/scenario/inputs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -31,8 +32,9 @@ std::string version_of(const std::string& path) {
 
 std::string key_of(const Scenario& s) {
   const ModelSource& m = s.model;
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", m.config.empty() ? version_of(m.path) : m.path, m.config, static_cast<int>(m.kind), m.layers, m.sequence, static_cast<int>(m.attention),
-                     m.dense_mask, s.plan.micro_batch, s.training.autocast, static_cast<int>(s.training.compute_dtype), s.training.execution == compile::Execution::eager);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{} {} {}", m.config.empty() ? version_of(m.path) : m.path, m.config, static_cast<int>(m.kind), m.layers, m.sequence, static_cast<int>(m.attention),
+                     m.dense_mask, s.plan.micro_batch, s.training.autocast, static_cast<int>(s.training.compute_dtype), s.training.execution == compile::Execution::eager,
+                     m.lora.rank, fmt::join(m.lora.targets, ","), m.lora.dropout);
 }
 
 /// The generator names the scenario's fields; which file they stand in is known here.
@@ -72,7 +74,8 @@ InputCache::Model InputCache::model(const Scenario& s) {
                                               .causal_mask_tensor = s.model.dense_mask,
                                               .eager = s.training.execution == compile::Execution::eager,
                                               .autocast = s.training.autocast,
-                                              .dtype = s.training.compute_dtype});
+                                              .dtype = s.training.compute_dtype,
+                                              .adapters = s.model.lora});
   return {.graph = std::make_shared<const graph::OperatorGraph>(std::move(graph)), .shape = model.shape, .name = model.family, .left_out = model.left_out};
 }
 

@@ -102,6 +102,21 @@ void read_price(ObjectReader& section, Economics& economics) {
   economics.currency = price->second;
 }
 
+import::Adapters read_lora(ObjectReader& model) {
+  if (!model.has("lora")) return {};
+  constexpr const char* kExpected = "a list of names of linear layers, such as [\"q_proj\", \"v_proj\"], or [\"all-linear\"]";
+  ObjectReader section = model.object("lora");
+  import::Adapters lora{.rank = section.integer("rank", {1, 65536}), .targets = {}, .dropout = section.number("dropout", 0.0, 0.99, 0.0)};
+  const json& targets = section.require("targets", kExpected);
+  if (!targets.is_array() || targets.empty()) section.fail("targets", describe(targets), kExpected);
+  for (const json& target : targets) {
+    if (!target.is_string()) section.fail("targets", describe(target), kExpected);
+    lora.targets.push_back(target.get<std::string>());
+  }
+  section.finish();
+  return lora;
+}
+
 lower::Stack read_stack(ObjectReader section) {
   lower::Stack stack;
   stack.first_bucket = section.bytes("first_bucket", stack.first_bucket);
@@ -136,6 +151,7 @@ ModelSource read_model_section(ObjectReader& section, const std::string& folder)
     model.sequence = section.integer("sequence", kTokens);
     model.attention = section.choice<AttentionStyle>("attention", words::kAttention, AttentionStyle::flash);
     model.dense_mask = section.boolean("dense_mask", false);
+    model.lora = read_lora(section);
   }
   const json* layers = section.find("layers");
   const bool as_in_file = layers == nullptr || *layers == "file";

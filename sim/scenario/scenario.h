@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/cluster/cluster.h"
+#include "sim/import/hf_config/hf_config.h"
 #include "sim/lower/lower.h"
 #include "sim/plan/plan.h"
 
@@ -26,6 +27,7 @@ struct ModelSource {
   std::int64_t sequence = 0;                      // tokens a sample; 0 with a captured graph (it has its own)
   AttentionStyle attention = AttentionStyle::flash;  // generated graphs only
   bool dense_mask = false;                        // generated graphs only: attention reads an explicit mask
+  import::Adapters lora;                          // generated graphs only: adapters that alone are trained; rank 0: everything is
   bool operator==(const ModelSource&) const = default;
 };
 

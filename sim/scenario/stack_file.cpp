@@ -1,6 +1,7 @@
 #include "sim/scenario/stack_file.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -46,6 +47,36 @@ StackFile::Statement read_statement(const json& value, const std::string& path, 
   return statement;
 }
 
+std::vector<std::string> read_texts(const ObjectReader& section, const std::string& key, const json& list) {
+  if (!list.is_array()) section.fail(key, describe(list), "a list of texts");
+  std::vector<std::string> texts;
+  for (const json& item : list) {
+    if (!item.is_string()) section.fail(key, describe(item), "a list of texts");
+    texts.push_back(item.get<std::string>());
+  }
+  return texts;
+}
+
+/// {"512": {"mean": 288, "source": "..."}}
+std::map<std::int64_t, std::int64_t> read_sequence_means(ObjectReader& root) {
+  std::map<std::int64_t, std::int64_t> means;
+  const json* all = root.find("sequence_means");
+  if (all == nullptr) return means;
+  constexpr const char* kExpected = "an object of lengths, such as {\"512\": {\"mean\": 288, \"source\": \"...\"}}";
+  if (!all->is_object()) root.fail("sequence_means", describe(*all), kExpected);
+  ObjectReader members = root.object("sequence_means");
+  for (const auto& [key, value] : all->items()) {
+    std::int64_t longest = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), longest);
+    if (error != std::errc() || end != key.data() + key.size() || longest < 1) root.fail("sequence_means", "\"" + key + "\"", kExpected);
+    ObjectReader mean = members.object(key);
+    means.emplace(longest, mean.integer("mean", {1, longest}));
+    (void)mean.text("source", "where that is written");
+    mean.finish();
+  }
+  return means;
+}
+
 }  // namespace
 
 StackFile stack_from_text(const std::string& text, const std::string& file) {
@@ -59,12 +90,9 @@ StackFile stack_from_text(const std::string& text, const std::string& file) {
   stack.reports_reserved_memory = root.boolean("reports_reserved_memory", false);
   stack.selective_recompute_share = root.number("selective_recompute_share", 0.0, 1.0, 0.0);
   stack.micro_batches_are_stages = root.boolean("micro_batches_are_stages", false);
-  const json& frameworks = root.require("frameworks", "a list of beginnings of the records' field framework");
-  if (!frameworks.is_array()) root.fail("frameworks", describe(frameworks), "a list of texts");
-  for (const json& item : frameworks) {
-    if (!item.is_string()) root.fail("frameworks", describe(item), "a list of texts");
-    stack.frameworks.push_back(item.get<std::string>());
-  }
+  stack.sequence_means = read_sequence_means(root);
+  stack.frameworks = read_texts(root, "frameworks", root.require("frameworks", "a list of beginnings of the records' field framework"));
+  if (const json* sources = root.find("sources")) stack.sources = read_texts(root, "sources", *sources);
   const json& statements = root.require("statements", kStatements);
   if (!statements.is_array()) root.fail("statements", describe(statements), kStatements);
   for (std::size_t i = 0; i < statements.size(); ++i) stack.statements.push_back(read_statement(statements[i], "$.statements[" + std::to_string(i) + "]", document));

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +22,10 @@ struct StackFile {
   /// 0: it is Megatron-LM's, the attention core.
   double selective_recompute_share = 0.0;
   bool micro_batches_are_stages = false;  // a pipeline's batch is split into as many micro-batches as there are stages, unless told otherwise
+  /// Tokens that a sample of at most so many has in the mean, padding that is computed included: batches of equal lengths. Empty: all are full.
+  std::map<std::int64_t, std::int64_t> sequence_means;
   std::vector<std::string> frameworks;  // how records name it: beginnings of their field `framework`
+  std::vector<std::string> sources;     // and, unless empty, of their field `source`
   std::vector<Statement> statements;
 };
 

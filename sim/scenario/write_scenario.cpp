@@ -29,6 +29,7 @@ json of(const ModelSource& m) {
     j["sequence"] = m.sequence;
     j["attention"] = word(words::kAttention, m.attention);
     j["dense_mask"] = m.dense_mask;
+    if (m.lora.rank > 0) j["lora"] = {{"rank", m.lora.rank}, {"targets", m.lora.targets}, {"dropout", m.lora.dropout}};
   }
   j["layers"] = m.layers == 0 ? json("file") : json(m.layers);
   return j;

@@ -19,13 +19,13 @@ std::string layer_path(std::int64_t index) { return fmt::format("bert.encoder.la
 LayerWeights declare_layer(Sources& sources, const Config& c, std::int64_t index) {
   const std::string path = layer_path(index), self = path + ".attention.self.";
   LayerWeights w;
-  w.query = sources.affine(self + "query", {c.hidden, c.hidden}, c.hidden);
-  w.key = sources.affine(self + "key", {c.hidden, c.hidden}, c.hidden);
-  w.value = sources.affine(self + "value", {c.hidden, c.hidden}, c.hidden);
-  w.attention_dense = sources.affine(path + ".attention.output.dense", {c.hidden, c.hidden}, c.hidden);
+  w.query = sources.projection(self + "query", {c.hidden, c.hidden}, c.hidden);
+  w.key = sources.projection(self + "key", {c.hidden, c.hidden}, c.hidden);
+  w.value = sources.projection(self + "value", {c.hidden, c.hidden}, c.hidden);
+  w.attention_dense = sources.projection(path + ".attention.output.dense", {c.hidden, c.hidden}, c.hidden);
   w.attention_norm = sources.affine(path + ".attention.output.LayerNorm", {c.hidden}, c.hidden);
-  w.intermediate = sources.affine(path + ".intermediate.dense", {c.ffn, c.hidden}, c.ffn);
-  w.output_dense = sources.affine(path + ".output.dense", {c.hidden, c.ffn}, c.hidden);
+  w.intermediate = sources.projection(path + ".intermediate.dense", {c.ffn, c.hidden}, c.ffn);
+  w.output_dense = sources.projection(path + ".output.dense", {c.hidden, c.ffn}, c.hidden);
   w.output_norm = sources.affine(path + ".output.LayerNorm", {c.hidden}, c.hidden);
   return w;
 }
@@ -83,6 +83,9 @@ ValueRef embeddings(Model& model, ValueRef ids, ValueRef position_ids, ValueRef 
   return drop(model, path + ".dropout", normed, model.config.embedding_dropout);
 }
 
+/// 15 % of all tokens are masked (Devlin et al. 2018, section 3.1).
+std::int64_t masked_tokens(std::int64_t tokens) { return (tokens * 15 + 99) / 100; }
+
 }  // namespace
 
 ValueRef build_bert(Model& model) {
@@ -92,11 +95,15 @@ ValueRef build_bert(Model& model) {
   Sources sources(tape, options);
   const ValueRef ids = sources.input("input_ids", {options.micro_batch, options.sequence});
   const ValueRef labels = sources.input("labels", {options.micro_batch, options.sequence});
+  const std::int64_t tokens = options.micro_batch * options.sequence;
+  std::optional<ValueRef> masked;
+  if (c.sparse_prediction) masked = sources.input("masked_positions", {masked_tokens(tokens)});
   const ValueRef position_ids = sources.buffer("bert.embeddings.position_ids", {1, c.max_positions}, DType::int64);
   const ValueRef token_type_ids = sources.buffer("bert.embeddings.token_type_ids", {1, c.max_positions}, DType::int64);
   const EmbeddingWeights embedding_weights = declare_embeddings(sources, c);
   std::vector<LayerWeights> layers;
   for (std::int64_t i = 0; i < c.layers; ++i) layers.push_back(declare_layer(sources, c, i));
+  sources.check_targets();
   const std::string head_path = "cls.predictions";
   const Affine transform = sources.affine(head_path + ".transform.dense", {c.hidden, c.hidden}, c.hidden);
   const Affine transform_norm = sources.affine(head_path + ".transform.LayerNorm", {c.hidden}, c.hidden);
@@ -106,11 +113,17 @@ ValueRef build_bert(Model& model) {
 
   ValueRef x = embeddings(model, ids, position_ids, token_type_ids, embedding_weights);
   for (std::int64_t i = 0; i < c.layers; ++i) x = encoder_layer(model, layer_path(i), x, layers[static_cast<std::size_t>(i)]);
+  ValueRef targets = labels;
+  if (masked) {
+    tape.enter("", "BertForMaskedLM");
+    x = index_select(tape, view(tape, x, {tokens, c.hidden}), 0, *masked);
+    targets = tape.call("aten.index_select.default", tape.call("aten.view.default", labels, Dims{-1}), 0, *masked);
+  }
   x = activate(model, head_path + ".transform.transform_act_fn", linear(model, head_path + ".transform.dense", x, transform));
   x = layer_norm(model, head_path + ".transform.LayerNorm", x, transform_norm);
   const ValueRef logits = linear(model, head_path + ".decoder", x, decoder);
   tape.enter("", "BertForMaskedLM");
-  return cross_entropy(model, logits, labels, false);
+  return cross_entropy(model, logits, targets, false);
 }
 
 }  // namespace sgsim::import::hf

@@ -167,6 +167,7 @@ Config read_bert(const Reader& in) {
   c.type_vocab = in.size("type_vocab_size", 2);
   c.norm_eps = in.eps("layer_norm_eps", 1e-12);
   c.activation = in.activation("hidden_act", "gelu");
+  c.sparse_prediction = in.flag("sparse_prediction", false);
   c.tied_embeddings = in.flag("tie_word_embeddings", true);
   c.hidden_dropout = in.probability("hidden_dropout_prob", 0.1);
   c.embedding_dropout = c.hidden_dropout;

@@ -16,6 +16,7 @@ struct Config {
   std::int64_t type_vocab = 0;                       // bert
   std::int64_t experts = 0, experts_per_token = 0;   // mixtral
   bool grouped_experts = false;                      // mixtral: "experts_implementation": "grouped_mm" (transformers 5)
+  bool sparse_prediction = false;                    // bert: the head runs over masked tokens only (ModernBERT's key)
   double norm_eps = 0.0;
   std::string activation;                            // as Hugging Face names it ("silu", "gelu_new")
   bool tied_embeddings = false, attention_bias = false, mlp_bias = false;

@@ -15,11 +15,11 @@ BlockWeights declare_block(Sources& sources, const Config& c, std::int64_t index
   const std::string path = block_path(index);
   BlockWeights w;
   w.ln_1 = sources.affine(path + ".ln_1", {c.hidden}, c.hidden);
-  w.c_attn = sources.affine(path + ".attn.c_attn", {c.hidden, 3 * c.hidden}, 3 * c.hidden);
-  w.attn_proj = sources.affine(path + ".attn.c_proj", {c.hidden, c.hidden}, c.hidden);
+  w.c_attn = sources.projection(path + ".attn.c_attn", {c.hidden, 3 * c.hidden}, 3 * c.hidden, true);
+  w.attn_proj = sources.projection(path + ".attn.c_proj", {c.hidden, c.hidden}, c.hidden, true);
   w.ln_2 = sources.affine(path + ".ln_2", {c.hidden}, c.hidden);
-  w.c_fc = sources.affine(path + ".mlp.c_fc", {c.hidden, c.ffn}, c.ffn);
-  w.mlp_proj = sources.affine(path + ".mlp.c_proj", {c.ffn, c.hidden}, c.hidden);
+  w.c_fc = sources.projection(path + ".mlp.c_fc", {c.hidden, c.ffn}, c.ffn, true);
+  w.mlp_proj = sources.projection(path + ".mlp.c_proj", {c.ffn, c.hidden}, c.hidden, true);
   return w;
 }
 
@@ -67,6 +67,7 @@ ValueRef build_gpt2(Model& model) {
   const ValueRef wpe = sources.parameter("transformer.wpe.weight", {c.max_positions, c.hidden});
   std::vector<BlockWeights> blocks;
   for (std::int64_t i = 0; i < c.layers; ++i) blocks.push_back(declare_block(sources, c, i));
+  sources.check_targets();
   const Affine ln_f = sources.affine("transformer.ln_f", {c.hidden}, c.hidden);
   Affine head;
   head.weight = c.tied_embeddings ? wte : sources.parameter("lm_head.weight", {c.vocab, c.hidden});

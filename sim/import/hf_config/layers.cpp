@@ -1,9 +1,17 @@
 #include "sim/import/hf_config/layers.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <limits>
+
+#include "sim/core/error.h"
 
 namespace sgsim::import::hf {
 namespace {
+
+constexpr const char* kAllLinear = "all-linear";  // as PEFT calls it
 
 /// Rows of a matrix: all dimensions but the last together.
 ValueRef as_matrix(Tape& tape, ValueRef x) {
@@ -29,10 +37,10 @@ ValueRef gelu_new(Tape& tape, ValueRef x, bool autocast) {  // 0.5 x (1 + tanh(s
 }  // namespace
 
 Sources::Sources(Tape& tape, const GenerateOptions& options)
-    : tape_(tape), dtype_(options.autocast ? DType::float32 : options.dtype) {}
+    : tape_(tape), dtype_(options.autocast ? DType::float32 : options.dtype), adapters_(options.adapters) {}
 
 ValueRef Sources::parameter(const std::string& name, Dims shape) {
-  return tape_.source(graph::NodeKind::parameter, name, std::move(shape), dtype_);
+  return tape_.source(graph::NodeKind::parameter, name, std::move(shape), dtype_, adapters_.rank == 0);
 }
 
 Affine Sources::affine(const std::string& module, Dims weight_shape, std::int64_t bias_size) {
@@ -40,6 +48,32 @@ Affine Sources::affine(const std::string& module, Dims weight_shape, std::int64_
   affine.weight = parameter(module + ".weight", std::move(weight_shape));
   if (bias_size > 0) affine.bias = parameter(module + ".bias", {bias_size});
   return affine;
+}
+
+bool Sources::has_adapter(const std::string& module) {
+  if (adapters_.rank == 0) return false;
+  const std::string last = module.substr(module.rfind('.') + 1);
+  names_.insert(last);
+  return std::ranges::any_of(adapters_.targets, [&](const std::string& target) { return target == last || target == kAllLinear; });
+}
+
+Affine Sources::projection(const std::string& module, Dims weight_shape, std::int64_t bias_size, bool transposed) {
+  const std::int64_t in = weight_shape[transposed ? 0 : 1], out = weight_shape[transposed ? 1 : 0];
+  Affine affine = this->affine(module, std::move(weight_shape), bias_size);
+  if (!has_adapter(module)) return affine;
+  const auto trained = [&](const char* name, Dims shape) {
+    return tape_.source(graph::NodeKind::parameter, module + name, std::move(shape), dtype_, true);
+  };
+  affine.adapter = Adapter{.a = trained(".lora_A.weight", {adapters_.rank, in}), .b = trained(".lora_B.weight", {out, adapters_.rank})};
+  return affine;
+}
+
+void Sources::check_targets() const {
+  for (const std::string& target : adapters_.targets) {
+    if (adapters_.rank == 0 || target == kAllLinear || names_.contains(target)) continue;
+    throw InputError({.file = "", .where = "$.model.lora.targets", .found = "\"" + target + "\"",
+                      .expected = fmt::format("the last part of the name of a linear layer: {}, or {}", fmt::join(names_, ", "), kAllLinear), .hint = ""});
+  }
 }
 
 ValueRef Sources::buffer(const std::string& name, Dims shape, DType dtype) {
@@ -50,6 +84,22 @@ ValueRef Sources::input(const std::string& name, Dims shape) {
   return tape_.source(graph::NodeKind::input, name, std::move(shape), DType::int64);
 }
 
+namespace {
+
+/// The layer's result and the adapter's, which reads the layer's input: y + B(A(dropout(x))) * alpha / rank.
+ValueRef adapted(Model& model, const std::string& path, ValueRef x, const Affine& affine, ValueRef y) {
+  if (!affine.adapter) return y;
+  Tape& tape = model.tape;
+  if (model.options.adapters.dropout > 0.0) x = drop(model, path + ".lora_dropout", x, model.options.adapters.dropout);
+  const ValueRef narrow = linear(model, path + ".lora_A", x, {.weight = affine.adapter->a, .bias = std::nullopt, .adapter = std::nullopt});
+  const ValueRef wide = linear(model, path + ".lora_B", narrow, {.weight = affine.adapter->b, .bias = std::nullopt, .adapter = std::nullopt});
+  tape.enter(path, "lora.Linear");
+  constexpr double kScale = 2.0;  // alpha / rank; its value changes no time
+  return add(tape, y, mul(tape, wide, kScale));
+}
+
+}  // namespace
+
 ValueRef linear(Model& model, const std::string& path, ValueRef x, const Affine& affine) {
   Tape& tape = model.tape;
   const DType compute = model.options.dtype;
@@ -59,12 +109,12 @@ ValueRef linear(Model& model, const std::string& path, ValueRef x, const Affine&
     const ValueRef bias = cast(tape, *affine.bias, compute), weight = cast(tape, affine.weight, compute);
     const ValueRef rows = as_matrix(tape, cast(tape, x, compute));
     const ValueRef y = addmm(tape, bias, rows, t(tape, weight));
-    return shape.size() == 2 ? y : view(tape, y, shape);
+    return adapted(model, path, x, affine, shape.size() == 2 ? y : view(tape, y, shape));
   }
   const ValueRef weight = cast(tape, affine.weight, compute), narrow = cast(tape, x, compute);
   const ValueRef transposed = t(tape, weight);
   const ValueRef y = mm(tape, as_matrix(tape, narrow), transposed);
-  return shape.size() == 2 ? y : unsafe_view(tape, y, shape);
+  return adapted(model, path, x, affine, shape.size() == 2 ? y : unsafe_view(tape, y, shape));
 }
 
 ValueRef conv1d(Model& model, const std::string& path, ValueRef x, const Affine& affine) {
@@ -76,7 +126,7 @@ ValueRef conv1d(Model& model, const std::string& path, ValueRef x, const Affine&
   const ValueRef weight = cast(tape, affine.weight, compute);
   const ValueRef narrow = cast(tape, rows, compute);
   const ValueRef bias = cast(tape, *affine.bias, compute);
-  return view(tape, addmm(tape, bias, narrow, weight), shape);
+  return adapted(model, path, x, affine, view(tape, addmm(tape, bias, narrow, weight), shape));
 }
 
 ValueRef rms_norm(Model& model, const std::string& path, std::string_view type, ValueRef x, ValueRef weight) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "sim/import/hf_config/config.h"
@@ -9,10 +10,16 @@
 
 namespace sgsim::import::hf {
 
-/// A weight with its bias, if it has one.
+/// x A^T B^T beside a linear layer: A [rank, in], B [out, rank].
+struct Adapter {
+  ValueRef a, b;
+};
+
+/// A weight with its bias and its adapter, if it has them.
 struct Affine {
   ValueRef weight;
   std::optional<ValueRef> bias;
+  std::optional<Adapter> adapter;
 };
 
 /// Declares sources on a tape with the names and types of the model.
@@ -21,12 +28,21 @@ class Sources {
   Sources(Tape& tape, const GenerateOptions& options);
   ValueRef parameter(const std::string& name, Dims shape);
   Affine affine(const std::string& module, Dims weight_shape, std::int64_t bias_size);  // bias_size 0: none
+  /// Weight [out, in] of a linear layer that may have an adapter; `transposed`: [in, out], as Conv1D keeps it.
+  Affine projection(const std::string& module, Dims weight_shape, std::int64_t bias_size, bool transposed = false);
   ValueRef buffer(const std::string& name, Dims shape, DType dtype);
   ValueRef input(const std::string& name, Dims shape);  // int64
 
+  /// Throws InputError when a target of the adapters has named no projection.
+  void check_targets() const;
+
  private:
+  [[nodiscard]] bool has_adapter(const std::string& module);
+
   Tape& tape_;
   DType dtype_;
+  const Adapters& adapters_;
+  std::set<std::string> names_;  // last parts of all projections' names
 };
 
 /// What the modules of one model share.

@@ -23,18 +23,18 @@ LayerWeights declare_layer(Sources& sources, const Config& c, std::int64_t index
   const auto bias = [&c](std::int64_t size) { return c.attention_bias ? size : 0; };
   LayerWeights w;
   w.input_norm = sources.parameter(path + ".input_layernorm.weight", {c.hidden});
-  w.q = sources.affine(attention + "q_proj", {q, c.hidden}, bias(q));
-  w.k = sources.affine(attention + "k_proj", {kv, c.hidden}, bias(kv));
-  w.v = sources.affine(attention + "v_proj", {kv, c.hidden}, bias(kv));
-  w.o = sources.affine(attention + "o_proj", {c.hidden, q}, bias(c.hidden));
+  w.q = sources.projection(attention + "q_proj", {q, c.hidden}, bias(q));
+  w.k = sources.projection(attention + "k_proj", {kv, c.hidden}, bias(kv));
+  w.v = sources.projection(attention + "v_proj", {kv, c.hidden}, bias(kv));
+  w.o = sources.projection(attention + "o_proj", {c.hidden, q}, bias(c.hidden));
   w.post_norm = sources.parameter(path + ".post_attention_layernorm.weight", {c.hidden});
   if (c.experts > 0) {
     w.experts = declare_experts(sources, c, path + ".block_sparse_moe");
     return w;
   }
-  w.gate = sources.affine(mlp + "gate_proj", {c.ffn, c.hidden}, c.mlp_bias ? c.ffn : 0);
-  w.up = sources.affine(mlp + "up_proj", {c.ffn, c.hidden}, c.mlp_bias ? c.ffn : 0);
-  w.down = sources.affine(mlp + "down_proj", {c.hidden, c.ffn}, c.mlp_bias ? c.hidden : 0);
+  w.gate = sources.projection(mlp + "gate_proj", {c.ffn, c.hidden}, c.mlp_bias ? c.ffn : 0);
+  w.up = sources.projection(mlp + "up_proj", {c.ffn, c.hidden}, c.mlp_bias ? c.ffn : 0);
+  w.down = sources.projection(mlp + "down_proj", {c.hidden, c.ffn}, c.mlp_bias ? c.hidden : 0);
   return w;
 }
 
@@ -118,6 +118,7 @@ ValueRef build_llama(Model& model) {
   const ValueRef embed = sources.parameter("model.embed_tokens.weight", {c.vocab, c.hidden});
   std::vector<LayerWeights> layers;
   for (std::int64_t i = 0; i < c.layers; ++i) layers.push_back(declare_layer(sources, c, i));
+  sources.check_targets();
   const ValueRef norm = sources.parameter("model.norm.weight", {c.hidden});
   Affine head;
   head.weight = c.tied_embeddings ? embed : sources.parameter("lm_head.weight", {c.vocab, c.hidden});

@@ -43,13 +43,13 @@ void Tape::reserve(std::size_t nodes) {
   gradients_.reserve(nodes);
 }
 
-ValueRef Tape::source(graph::NodeKind kind, std::string name, Dims shape, DType dtype) {
+ValueRef Tape::source(graph::NodeKind kind, std::string name, Dims shape, DType dtype, bool trained) {
   graph::Node node;
   node.kind = kind;
   node.name = std::move(name);
   node.outputs.push_back(graph::contiguous(std::move(shape), dtype));
   graph_.nodes.push_back(std::move(node));
-  differentiable_.push_back(kind == graph::NodeKind::parameter);
+  differentiable_.push_back(kind == graph::NodeKind::parameter && trained);
   return {NodeId{static_cast<std::uint32_t>(graph_.nodes.size() - 1)}, 0};
 }
 

@@ -47,8 +47,8 @@ class Tape {
 
   /// Room for so many nodes.
   void reserve(std::size_t nodes);
-  /// Parameters, buffers and inputs; before the first call.
-  ValueRef source(graph::NodeKind kind, std::string name, Dims shape, DType dtype);
+  /// Parameters, buffers and inputs; before the first call. `trained`: of a parameter, false where it is frozen.
+  ValueRef source(graph::NodeKind kind, std::string name, Dims shape, DType dtype, bool trained = true);
   /// Module that the next calls belong to.
   void enter(const std::string& path, std::string_view type);
 

@@ -12,13 +12,15 @@ namespace {
 
 void append(std::vector<Action>& to, std::vector<Action> from) { std::move(from.begin(), from.end(), std::back_inserter(to)); }
 
-int tensors_of(const std::vector<std::vector<OwnedParameter>>& chunks) {
+using Chunks = std::vector<std::vector<OwnedParameter>>;
+
+int tensors_of(const Chunks& chunks) {
   std::size_t count = 0;
   for (const auto& chunk : chunks) count += chunk.size();
   return static_cast<int>(count);
 }
 
-double elements_where(const std::vector<std::vector<OwnedParameter>>& chunks, bool (*test)(const OwnedParameter&)) {
+double elements_where(const Chunks& chunks, bool (*test)(const OwnedParameter&)) {
   double total = 0.0;
   for (const auto& chunk : chunks) {
     for (const OwnedParameter& p : chunk) {
@@ -35,7 +37,7 @@ bool is_tied(const OwnedParameter& p) { return p.tied_elsewhere; }
 
 class State {
  public:
-  explicit State(const StateInput& input) : in_(input), types_(state_types(input.training, input.plan.sharding)) {}
+  explicit State(const StateInput& input) : in_(input), trained_(trained_of(input.parameters)), types_(state_types(input.training, input.plan.sharding)) {}
   StateActions build();
 
  private:
@@ -44,7 +46,7 @@ class State {
   [[nodiscard]] int dense_shards() const;
   [[nodiscard]] bool adds(std::size_t variant) const { return !stack().accumulate_in_matmul && ((variant & kFirstMicroBatch) == 0 || types_.main_gradient); }
   [[nodiscard]] bool keeps_raw() const { return stack().keeps_raw_gradients && types_.main_gradient; }
-  [[nodiscard]] double kept_elements() const;
+  [[nodiscard]] double kept_elements(const Chunks& chunks) const;
   /// DDP's buckets hold copies: gradients live beside them.
   [[nodiscard]] bool bucket_copies() const {
     return in_.plan.sharding == plan::Sharding::ddp && data_ranks(in_.plan) > 1 && !types_.main_gradient && !stack().gradient_bucket_view;
@@ -63,6 +65,7 @@ class State {
   void persist();
 
   const StateInput& in_;
+  Chunks trained_;  // of in_.parameters: gradients and optimizer state belong to these
   StateTypes types_;
   StateActions out_;
   std::vector<std::vector<Bucket>> buckets_;
@@ -80,16 +83,16 @@ int State::dense_shards() const {
   return 1;
 }
 
-// Elements whose state this rank keeps.
-double State::kept_elements() const {
+// Elements of which this rank keeps the shard.
+double State::kept_elements(const Chunks& chunks) const {
   const double expert_shards = sharded_optimizer() ? std::max(1, dense_shards() / in_.plan.ep) : 1;
-  return std::ceil(elements_where(in_.parameters, is_dense) / dense_shards()) + std::ceil(elements_where(in_.parameters, is_expert) / expert_shards);
+  return std::ceil(elements_where(chunks, is_dense) / dense_shards()) + std::ceil(elements_where(chunks, is_expert) / expert_shards);
 }
 
 // Elements and tensors of the gradients that each position's backward pass makes.
 std::vector<std::pair<double, int>> State::gradients_by_position(std::size_t chunk, std::size_t positions) const {
   std::vector<std::pair<double, int>> by_position(positions);
-  for (const OwnedParameter& p : in_.parameters[chunk]) {
+  for (const OwnedParameter& p : trained_[chunk]) {
     by_position[p.position].first += static_cast<double>(p.shard->elements);
     ++by_position[p.position].second;
   }
@@ -136,7 +139,7 @@ void State::buckets(std::size_t chunk) {
   BucketReduction reduction{.op = scatter ? graph::CollectiveOp::reduce_scatter : graph::CollectiveOp::all_reduce, .dtype = types_.gradient,
                             .scale_kernels = stack().gradient_scale_kernels, .accumulate = false, .raw = types_.raw_gradient,
                             .experts_alone = data_ranks(plan) == plan.ep};
-  buckets_.push_back(make_buckets(in_.parameters[chunk], types_.gradient, plan.buckets.bucket, stack().first_bucket));
+  buckets_.push_back(make_buckets(trained_[chunk], types_.gradient, plan.buckets.bucket, stack().first_bucket));
   std::vector<Token> tokens;
   for (std::size_t b = 0; b < buckets_.back().size(); ++b) tokens.push_back(in_.new_token());
   reduced_.insert(reduced_.end(), tokens.begin(), tokens.end());
@@ -172,7 +175,7 @@ void State::units(std::size_t chunk) {
   std::vector<UnitTokens> tokens;
   for (std::size_t u = 0; u < units.size(); ++u) {
     tokens.push_back({.copied_in = in_.new_token(), .gathered = in_.new_token(), .copied_out = in_.new_token(), .reduced = in_.new_token()});
-    reduced_.push_back(tokens.back().reduced);
+    if (units[u].trained > 0) reduced_.push_back(tokens.back().reduced);
   }
   // In a pipeline, parameters that are not resharded after forward stay for all micro-batches in flight, and gradients
   // are reduced with the last (PyTorch's pipeline stages set FSDP so).
@@ -210,7 +213,7 @@ void State::gather_parameters(const std::vector<std::vector<Bucket>>& chunks) {
 
 void State::reduce_over_tensor_ranks() {
   if (!in_.plan.sequence_parallel || in_.plan.tp == 1) return;
-  const double elements = elements_where(in_.parameters, is_replicated) / (fully_sharded(in_.plan.sharding) ? dense_shards() : 1);
+  const double elements = elements_where(trained_, is_replicated) / (fully_sharded(in_.plan.sharding) ? dense_shards() : 1);
   if (elements <= 0.0) return;
   const Token token = in_.new_token();
   out_.step.finish.push_back(Communicate{.slot = Slot::tensor, .op = graph::CollectiveOp::all_reduce, .payload = Bytes(elements * graph::size_of(types_.gradient)),
@@ -219,7 +222,7 @@ void State::reduce_over_tensor_ranks() {
 }
 
 void State::reduce_tied() {
-  const double elements = elements_where(in_.parameters, is_tied) / (fully_sharded(in_.plan.sharding) ? dense_shards() : 1);
+  const double elements = elements_where(trained_, is_tied) / (fully_sharded(in_.plan.sharding) ? dense_shards() : 1);
   if (elements <= 0.0) return;
   const Token token = in_.new_token();
   out_.step.finish.push_back(Communicate{.slot = Slot::embedding, .op = graph::CollectiveOp::all_reduce, .payload = Bytes(elements * graph::size_of(types_.gradient)),
@@ -228,7 +231,7 @@ void State::reduce_tied() {
 }
 
 void State::update() {
-  OptimizerShare share{.elements = kept_elements(), .tensors = tensors_of(in_.parameters), .types = types_};
+  OptimizerShare share{.elements = kept_elements(trained_), .tensors = tensors_of(trained_), .types = types_};
   // FSDP's shards carry gradients in the type of the kept parameters.
   if (fully_sharded(in_.plan.sharding)) share.types.gradient = types_.kept;
   // ZeRO-1 and ZeRO-2 divide the flat list of tensors: each rank updates a part of them.
@@ -250,13 +253,14 @@ void State::update() {
 }
 
 void State::persist() {
-  const double all = elements_where(in_.parameters, is_dense) + elements_where(in_.parameters, is_expert);
-  const double kept = kept_elements();
+  const auto everything = [](const OwnedParameter&) { return true; };
+  const double all = elements_where(trained_, everything), kept = kept_elements(trained_);
   const auto add = [&](MemoryClass c, double bytes, const char* label) {
     if (bytes > 0.0) out_.persistent.push_back({.memory_class = c, .bytes = Bytes(bytes), .label = label});
   };
   const bool sharded = fully_sharded(in_.plan.sharding);
-  add(MemoryClass::parameters, (sharded ? kept : all) * graph::size_of(sharded ? types_.kept : types_.parameter), "parameters");
+  const double held = sharded ? kept_elements(in_.parameters) : elements_where(in_.parameters, everything);
+  add(MemoryClass::parameters, held * graph::size_of(sharded ? types_.kept : types_.parameter), "parameters");
   if (!in_.plan.offload.optimizer) add(MemoryClass::optimizer, kept * optimizer_state_bytes(types_, in_.training.optimizer), "optimizer state");
   if (!sharded && (types_.main_gradient || data_ranks(in_.plan) > 1)) {
     const bool divided = in_.plan.sharding == plan::Sharding::zero2;
@@ -270,8 +274,8 @@ StateActions State::build() {
   const bool sharded = fully_sharded(in_.plan.sharding);
   for (std::size_t c = 0; c < in_.chunks.size(); ++c) sharded ? units(c) : buckets(c);
   if (types_.main_gradient) {
-    const double all = elements_where(in_.parameters, is_dense) + elements_where(in_.parameters, is_expert);
-    const double bytes = (in_.plan.sharding == plan::Sharding::zero2 ? kept_elements() : all) * graph::size_of(types_.gradient);
+    const double all = elements_where(trained_, is_dense) + elements_where(trained_, is_expert);
+    const double bytes = (in_.plan.sharding == plan::Sharding::zero2 ? kept_elements(trained_) : all) * graph::size_of(types_.gradient);
     out_.step.begin.push_back(SideKernels{.name = "zero gradient buffer", .work = graph::MemoryBound{.kind = graph::MemoryKind::copy, .read = Bytes(), .written = Bytes(bytes), .flops = Flops()}});
   }
   for (const Token token : reduced_) out_.step.finish.push_back(Wait{token});

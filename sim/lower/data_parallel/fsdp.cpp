@@ -44,6 +44,7 @@ class Fsdp {
   using Actions = std::vector<Action>;
 
   [[nodiscard]] Bytes whole(std::size_t u, graph::DType dtype) const { return Bytes(units_[u].elements * graph::size_of(dtype)); }
+  [[nodiscard]] Bytes gradients(std::size_t u, graph::DType dtype) const { return Bytes(units_[u].trained_elements * graph::size_of(dtype)); }
   [[nodiscard]] Bytes shard(std::size_t u, graph::DType dtype) const { return whole(u, dtype) / ranks(u); }
   [[nodiscard]] int ranks(std::size_t u) const { return units_[u].expert ? rules_.expert_ranks : rules_.shard_ranks; }
   [[nodiscard]] Slot slot(std::size_t u) const { return units_[u].expert ? Slot::expert_data : rules_.hybrid ? Slot::shard : Slot::data; }
@@ -159,10 +160,15 @@ void Fsdp::backward() {
   for (std::size_t u = units_.size(); u-- > (rooted ? 1u : 0u);) order.push_back(u);
   gather_for_backward(order);
   if (rooted) std::rotate(order.begin(), order.begin() + 1, order.end());  // as it leaves them: the root last
-  Token previous = order.empty() ? Token{} : tokens_[order.back()].reduced;
+  const auto last = std::find_if(order.rbegin(), order.rend(), [this](std::size_t u) { return units_[u].trained > 0; });
+  Token previous = last == order.rend() ? Token{} : tokens_[*last].reduced;
   for (const std::size_t u : order) {
     Actions& out = units_[u].root ? actions.end_backward : actions.positions[units_[u].first].after_backward;
-    enter_backward(u).push_back(MemoryChange{.memory_class = MemoryClass::gradients, .delta = whole(u, rules_.types.raw_gradient),
+    if (units_[u].trained == 0) {
+      if (pass_.reshard) reshard(out, u);
+      continue;
+    }
+    enter_backward(u).push_back(MemoryChange{.memory_class = MemoryClass::gradients, .delta = gradients(u, rules_.types.raw_gradient),
                                              .transient = pass_.add_unsharded, .label = kRawGradients, .of = place(u)});
     if (pass_.reshard) reshard(out, u);
     if (pass_.add_unsharded) add_gradients(out, u);
@@ -174,14 +180,14 @@ void Fsdp::backward() {
 
 void Fsdp::reduce_unit(Actions& out, std::size_t u, Token previous) const {
   const auto& types = rules_.types;
-  const Bytes raw = whole(u, types.raw_gradient), input = whole(u, types.gradient), part = shard(u, types.gradient);
+  const Bytes raw = gradients(u, types.raw_gradient), input = gradients(u, types.gradient), part = input / ranks(u);
   out.push_back(Wait{previous});
   const bool copied = rules_.copy_kernels || types.raw_gradient != types.gradient;
   if (copied) {
     take(out, MemoryClass::communication, u, input, kReduceBuffer);
     graph::MemoryBound copy = copy_work(raw, input);
-    if (rules_.copy_kernels && types.raw_gradient != types.gradient) copy.flops = Flops(kChunkCatFlops * units_[u].elements);
-    out.push_back(SideKernels{.name = "reduce-scatter copy-in", .work = copy, .operators = reduce_operators(static_cast<int>(units_[u].parameters.size()))});
+    if (rules_.copy_kernels && types.raw_gradient != types.gradient) copy.flops = Flops(kChunkCatFlops * units_[u].trained_elements);
+    out.push_back(SideKernels{.name = "reduce-scatter copy-in", .work = copy, .operators = reduce_operators(units_[u].trained)});
     take(out, MemoryClass::gradients, u, -raw, kRawGradients);
   }
   if (ranks(u) > 1) {
@@ -193,7 +199,7 @@ void Fsdp::reduce_unit(Actions& out, std::size_t u, Token previous) const {
                               .after_compute = ranks(u) == 1, .waits = {tokens_[u].reduced}, .produces = tokens_[u].reduced});
   }
   if (pass_.add_sharded) {
-    const int tensors = static_cast<int>(units_[u].parameters.size());
+    const int tensors = units_[u].trained;
     const Bytes each = part / static_cast<double>(tensors);
     out.push_back(SideKernels{.name = "accumulate gradient shard", .stream = "fsdp post", .work = graph::MemoryBound{.kind = graph::MemoryKind::pointwise, .read = each * 2.0, .written = each, .flops = Flops()},
                               .launches = tensors, .operators = tensors, .waits = {tokens_[u].reduced}, .produces = tokens_[u].reduced});
@@ -205,8 +211,8 @@ void Fsdp::reduce_unit(Actions& out, std::size_t u, Token previous) const {
 }
 
 void Fsdp::add_gradients(Actions& out, std::size_t u) const {
-  const int tensors = static_cast<int>(units_[u].parameters.size());
-  const Bytes each = whole(u, rules_.types.raw_gradient) / static_cast<double>(tensors);
+  const int tensors = units_[u].trained;
+  const Bytes each = gradients(u, rules_.types.raw_gradient) / static_cast<double>(tensors);
   out.push_back(SideKernels{.name = "accumulate gradients", .work = graph::MemoryBound{.kind = graph::MemoryKind::pointwise, .read = each * 2.0, .written = each, .flops = Flops()},
                             .launches = tensors, .operators = tensors});
 }
@@ -214,13 +220,13 @@ void Fsdp::add_gradients(Actions& out, std::size_t u) const {
 }  // namespace
 
 std::vector<Unit> make_units(const Chunk& chunk, const std::vector<OwnedParameter>& parameters, int layers_per_unit) {
-  Unit root{.parameters = {}, .elements = 0.0, .first = 0, .last = static_cast<std::uint32_t>(chunk.positions.size() - 1), .root = true};
+  Unit root{.parameters = {}, .elements = 0.0, .trained = 0, .trained_elements = 0.0, .first = 0, .last = static_cast<std::uint32_t>(chunk.positions.size() - 1), .root = true};
   std::vector<Unit> layers, experts;
   std::vector<int> unit_of(chunk.positions.size(), -1);
   int seen = 0;
   for (std::uint32_t p = 0; p < chunk.positions.size(); ++p) {
     if (chunk.positions[p].layer < 0) continue;
-    if (seen % layers_per_unit == 0) layers.push_back({.parameters = {}, .elements = 0.0, .first = p, .last = p, .root = false});
+    if (seen % layers_per_unit == 0) layers.push_back({.parameters = {}, .elements = 0.0, .trained = 0, .trained_elements = 0.0, .first = p, .last = p, .root = false});
     layers.back().last = p;
     unit_of[p] = static_cast<int>(layers.size()) - 1;
     ++seen;
@@ -233,6 +239,9 @@ std::vector<Unit> make_units(const Chunk& chunk, const std::vector<OwnedParamete
     Unit& unit = at < 0 ? root : (parameter.shard->expert ? experts : layers)[static_cast<std::size_t>(at)];
     unit.parameters.push_back(i);
     unit.elements += static_cast<double>(parameter.shard->elements);
+    if (!parameter.shard->trained) continue;
+    ++unit.trained;
+    unit.trained_elements += static_cast<double>(parameter.shard->elements);
   }
   std::vector<Unit> units;
   if (!root.parameters.empty()) units.push_back(std::move(root));

@@ -13,6 +13,8 @@ namespace sgsim::lower {
 struct Unit {
   std::vector<std::uint32_t> parameters;   // indices into the chunk's parameters
   double elements = 0.0;
+  int trained = 0;                         // parameters with a gradient,
+  double trained_elements = 0.0;           // and their elements: what is reduced
   std::uint32_t first = 0, last = 0;       // positions whose forward needs it
   bool root = false;                       // embedding and head: gathered around the whole chunk
   bool expert = false;                     // of the layers' experts, which fewer ranks share

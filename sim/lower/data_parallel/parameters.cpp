@@ -1,6 +1,7 @@
 #include "sim/lower/data_parallel/parameters.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -49,6 +50,15 @@ std::vector<std::vector<OwnedParameter>> owned_parameters(const SegmentedModel& 
     chunks.push_back(std::move(parameters));
   }
   return chunks;
+}
+
+std::vector<std::vector<OwnedParameter>> trained_of(const std::vector<std::vector<OwnedParameter>>& chunks) {
+  std::vector<std::vector<OwnedParameter>> result;
+  for (const auto& chunk : chunks) {
+    auto& trained = result.emplace_back();
+    std::ranges::copy_if(chunk, std::back_inserter(trained), [](const OwnedParameter& p) { return p.shard->trained; });
+  }
+  return result;
 }
 
 double elements_of(const std::vector<OwnedParameter>& parameters) {

@@ -10,7 +10,7 @@
 
 namespace sgsim::lower {
 
-/// A trained tensor at the place where a stage holds it.
+/// A parameter at the place where a stage holds it.
 struct OwnedParameter {
   const ParameterShard* shard = nullptr;
   std::uint32_t position = 0;   // in the chunk; its gradient is complete in this position's backward list,
@@ -25,5 +25,8 @@ struct OwnedParameter {
 [[nodiscard]] std::vector<std::vector<OwnedParameter>> owned_parameters(const SegmentedModel& model, const std::vector<std::vector<Chunk>>& stages, int stage);
 
 [[nodiscard]] double elements_of(const std::vector<OwnedParameter>& parameters);
+
+/// Those of them that are trained, chunk by chunk.
+[[nodiscard]] std::vector<std::vector<OwnedParameter>> trained_of(const std::vector<std::vector<OwnedParameter>>& chunks);
 
 }  // namespace sgsim::lower

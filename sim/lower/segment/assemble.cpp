@@ -80,6 +80,7 @@ class ParameterUses {
     shard.dtype = parameter.outputs[0].dtype;
     shard.tensor_sharded = marks.tensor_sharded[node];
     shard.expert = marks.expert[node];
+    shard.trained = compiled_.graph.gradients.empty() || compiled_.graph.gradients.contains(NodeId{node});
     const auto read = first_read_.find({node, at});
     if (read != first_read_.end()) shard.used_at = place_[read->second];
     shard.ready_at = ready_at(node, at);
@@ -169,7 +170,7 @@ bool same_kernel(const Kernel& a, const Kernel& b) {
 }
 
 bool same_parameter(const ParameterShard& a, const ParameterShard& b) {
-  return a.elements == b.elements && a.dtype == b.dtype && a.tensor_sharded == b.tensor_sharded && a.expert == b.expert &&
+  return a.elements == b.elements && a.dtype == b.dtype && a.tensor_sharded == b.tensor_sharded && a.expert == b.expert && a.trained == b.trained &&
          a.used_at == b.used_at && a.ready_at == b.ready_at;
 }
 

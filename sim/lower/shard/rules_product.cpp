@@ -39,6 +39,9 @@ Axis right_axis(const Placement& placement, int rank) {
   return placement.dim == rank - 2 ? Axis::inner : Axis::batch;
 }
 
+/// The first weight of an adapter (PEFT's name for it) is a handful of columns: every rank keeps all of them where its input is whole.
+bool adapter_input(const OperatorGraph& graph, NodeId parameter) { return graph.node(parameter).name.ends_with(".lora_A.weight"); }
+
 /// The first product of a weight decides how the weight is divided: by columns when the activation is whole (or divided
 /// over tokens, then gathered), by rows when the activation comes divided from column-parallel products.
 void decide_weight(const OperatorGraph& graph, NodeId id, const Operand& left, Operand& right, const Mesh& mesh, Choices& choices) {
@@ -54,7 +57,7 @@ void decide_weight(const OperatorGraph& graph, NodeId id, const Operand& left, O
     if (!divides(mesh, split(rank - 2), shape[static_cast<std::size_t>(rank - 2)])) return;
     choices.weights.decide(right.value, split(rank - 2));
   } else if (!decided && (axis == Axis::none || left.have.tokens)) {
-    if (choices.kept_whole.contains(id) || columns == mesh.whole_columns) return;
+    if (choices.kept_whole.contains(id) || columns == mesh.whole_columns || adapter_input(graph, *parameter)) return;
     Placement placement = split(rank - 1);
     placement.vocabulary = mesh.vocabulary != 0 && columns == mesh.vocabulary;
     if (!divides(mesh, placement, columns)) {

@@ -103,6 +103,44 @@ TEST_CASE("a record becomes a scenario; its stack fills in what it leaves open")
   CHECK(check::question_of(bf16, sources).scenario.training.gradient_dtype == graph::DType::float32);  // a statement with `when`
 }
 
+TEST_CASE("a stack for the records of one source stands above one of the same framework, and shortens its samples") {
+  const check::Sources sources = check::shipped_sources();
+  check::Record r = row();
+  r.framework = "PyTorch";
+  r.family = "bert";
+  r.tp = 1;
+  r.dp = 16;
+  r.sequence = 512;
+  r.recompute = "";
+  r.micro_batch = 7;  // printed; 64 x 16 samples in 8 steps of accumulation are 8
+  r.global_batch = 1024;
+  r.grad_accum = 8;
+  const check::Question plain = check::question_of(r, sources);
+  REQUIRE(plain.skipped == "");
+  CHECK(plain.stack == "pytorch-2");
+  CHECK(plain.scenario.model.sequence == 512);
+  CHECK(plain.scenario.plan.micro_batch == 8);
+  r.source = "NVIDIA/DeepLearningExamples/PyTorch/LanguageModeling/BERT/README.md line 1";
+  const check::Question binned = check::question_of(r, sources);
+  REQUIRE(binned.skipped == "");
+  CHECK(binned.stack == "dle-bert");
+  CHECK(binned.scenario.model.sequence == 288);
+}
+
+TEST_CASE("adapters are what the stack says; without that the row is skipped") {
+  const check::Sources sources = check::shipped_sources();
+  check::Record r = row();
+  r.notes = "LoRA";
+  CHECK(check::question_of(r, sources).skipped.find("$.model.lora.rank") == 0);
+  r.framework = "NeMo 24.07";
+  r.family = "llama";
+  r.kv_heads = 16;
+  const check::Question q = check::question_of(r, sources);
+  REQUIRE(q.skipped == "");
+  CHECK(q.scenario.model.lora.rank == 32);
+  CHECK(q.scenario.model.lora.targets == std::vector<std::string>{"q_proj", "k_proj", "v_proj"});
+}
+
 TEST_CASE("what cannot be asked is skipped with the reason") {
   const check::Sources sources = check::shipped_sources();
   check::Record r = row();
@@ -110,6 +148,7 @@ TEST_CASE("what cannot be asked is skipped with the reason") {
   CHECK(check::question_of(r, sources).skipped == "no stack for the framework \"something else\"");
   r = row();
   r.micro_batch.reset();
+  r.grad_accum.reset();
   CHECK(check::question_of(r, sources).skipped.find("$.plan.micro_batch") == 0);
   r = row();
   r.hidden.reset();

@@ -143,6 +143,30 @@ TEST_CASE("FSDP keeps units after forward where it is told to") {
         std::map<std::string, int>{{"all_gather unit", 6}, {"reduce_scatter unit", 3}});
 }
 
+// Layers of 1,000 frozen and 100 trained elements between a frozen embedding and head, on 2 GPUs.
+TEST_CASE("frozen parameters are gathered and kept, without gradients and optimizer state") {
+  const fake::LayerSizes side{.forward_us = 1.0, .backward_us = 1.0, .parameters = 10};
+  SegmentedModel m = fake::chain(3, kLayer, &side, &side);
+  for (ModelSegment& segment : m.segments) segment.parameters[0].trained = false;
+  m.segments[0].parameters.push_back({.name = "adapter", .elements = 100, .dtype = graph::DType::float32, .tensor_sharded = true, .expert = false, .trained = true, .used_at = 0, .ready_at = 0});
+  Training t = fake::bare();
+  t.optimizer = Optimizer::adamw;
+  t.stack.gradient_bucket_view = true;
+  const auto kept = [&](const Lowered& l, MemoryClass c) { return l.memory[0].curve.back().by_class[static_cast<std::size_t>(c)].value(); };  // when the step ends
+  for (const plan::Sharding sharding : {plan::Sharding::ddp, plan::Sharding::zero1, plan::Sharding::zero2, plan::Sharding::fsdp}) {
+    INFO(static_cast<int>(sharding));
+    const Lowered l = fake::lowered(m, data_parallel(2, 1, sharding), t, fake::gpus(1, 2), fake::costs());
+    const bool sharded = sharding == plan::Sharding::fsdp, divided = sharding != plan::Sharding::ddp;
+    CHECK(kept(l, MemoryClass::parameters) == 4.0 * (2 * 10 + 3 * 1100) / (sharded ? 2 : 1));
+    CHECK(kept(l, MemoryClass::optimizer) == 8.0 * 300 / (divided ? 2 : 1));
+    if (sharded) {
+      CHECK(collectives(l) == std::map<std::string, int>{{"all_gather root", 2}, {"all_gather unit", 6}, {"reduce_scatter unit", 3}});
+    } else {
+      CHECK(kept(l, MemoryClass::gradients) == 4.0 * 300 / (sharding == plan::Sharding::zero2 ? 2 : 1));
+    }
+  }
+}
+
 TEST_CASE("units of two layers, and the root around them") {
   const fake::LayerSizes side{.forward_us = 1.0, .backward_us = 1.0, .parameters = 10};
   plan::Plan p = data_parallel(4, 1, plan::Sharding::fsdp);

@@ -36,7 +36,7 @@ inline ModelSegment segment(const std::string& name, SegmentRole role, const Lay
   seg.role = role;
   if (s.forward_us > 0.0) seg.forward = {kernel(name + " fwd", s.forward_us)};
   if (s.backward_us > 0.0) seg.backward = {kernel(name + " bwd", s.backward_us, graph::Phase::backward)};
-  if (s.parameters > 0) seg.parameters = {{.name = name + ".weight", .elements = s.parameters, .dtype = graph::DType::float32, .tensor_sharded = true, .expert = false, .used_at = 0, .ready_at = 0}};
+  if (s.parameters > 0) seg.parameters = {{.name = name + ".weight", .elements = s.parameters, .dtype = graph::DType::float32, .tensor_sharded = true, .expert = false, .trained = true, .used_at = 0, .ready_at = 0}};
   seg.boundary = Bytes(s.boundary);
   seg.saved = Bytes(s.saved);
   return seg;

@@ -109,3 +109,22 @@ TEST_CASE("captured and generated llama_1b divide into the same products and col
     }
   }
 }
+
+TEST_CASE("adapters under tensor parallelism: one input projection for all ranks, outputs as the layer's are") {
+  const auto model = import::read_hf_config(std::string(SGSIM_SOURCE_DIR) + "/scenarios/models/llama-1b.json");
+  const auto divided = [&](const import::Adapters& adapters) {
+    return shard_tensor_parallel(import::generate_graph(model, {.micro_batch = 1, .sequence = 256, .adapters = adapters}), model.shape, {.tp = 4});
+  };
+  const auto plain = divided({});
+  const auto query = divided({.rank = 8, .targets = {"q_proj"}});
+  CHECK(compile::verify(query.graph).empty());
+  const auto shapes = small::parameters(query.graph);
+  CHECK(shapes.at("model.layers.0.self_attn.q_proj.lora_A.weight") == small::Dims{8, 2048});
+  CHECK(shapes.at("model.layers.0.self_attn.q_proj.lora_B.weight") == small::Dims{512, 8});  // 2,048 over 4
+  CHECK(counted(small::collectives(query.graph, Phase::forward)) == counted(small::collectives(plain.graph, Phase::forward)));
+  // Beside a row-parallel layer, A is divided as the layer is, and its result, 8 wide, is summed.
+  const auto output = divided({.rank = 8, .targets = {"o_proj"}});
+  CHECK(compile::verify(output.graph).empty());
+  CHECK(small::parameters(output.graph).at("model.layers.0.self_attn.o_proj.lora_A.weight") == small::Dims{8, 512});
+  CHECK(counted(small::collectives(output.graph, Phase::forward))["all_reduce [256, 8] bfloat16"] == 16);
+}

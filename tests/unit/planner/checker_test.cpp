@@ -17,7 +17,7 @@ Claim good() {
   c.kv_heads = 8;
   c.ffn = 512;
   c.sequence = 128;
-  c.parameters = 1e9;
+  c.parameters = c.trained = 1e9;
   c.flops_a_sample = 6e9;
   c.gpus = 16;
   c.gpu_memory = 10e9;

@@ -88,6 +88,22 @@ TEST_CASE("export: the FSDP2 snippet's mesh holds every rank") {
   CHECK(e.text.find("layers[i : i + 2]") != std::string::npos);
 }
 
+TEST_CASE("what cannot train adapters alone says so") {
+  const plan::Plan p;
+  const lower::Training training;
+  exporting::Job job{.model = kModel, .plan = p, .training = training, .nodes = 1, .gpus_per_node = 1, .model_name = "llama"};
+  const auto named = [&] {
+    int count = 0;
+    for (const exporting::Exported& e : exporting::all_formats(job)) {
+      for (const std::string& gap : e.gaps) count += gap.starts_with("low-rank adapters") ? 1 : 0;
+    }
+    return count;
+  };
+  CHECK(named() == 0);
+  job.adapters = true;
+  CHECK(named() == 3);  // DeepSpeed's file says nothing of parameters
+}
+
 TEST_CASE("export: some layers recomputed, offloaded optimizer, context parallel, ZB-H1") {
   plan::Plan p = pipeline_plan();
   p.virtual_stages = 1;

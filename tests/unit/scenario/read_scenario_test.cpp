@@ -187,6 +187,23 @@ TEST_CASE("dp left to fill takes what the other sizes leave") {
   CHECK(problem_of(kSmall, {{"plan.dp", "all"}}).where == "$.plan.dp");
 }
 
+TEST_CASE("adapters come back as written; what cannot be is refused") {
+  const auto text = [](const std::string& model) {
+    return R"({"schema_version": 1, "model": {)" + model + R"(}, "plan": {"micro_batch": 1, "global_batch": 8}, "cluster": {"builtin": "dgx-h100", "nodes": 1}})";
+  };
+  const std::string folder = std::string(SGSIM_SOURCE_DIR) + "/scenarios", config = R"("config": "models/llama3-8b.json", "sequence": 2048, "lora": )";
+  const auto read_model = [&](const std::string& model) { return scenario::scenario_from_text(text(model), "x.json", folder); };
+  const scenario::Scenario s = read_model(config + R"({"rank": 8, "targets": ["q_proj", "v_proj"], "dropout": 0.05})");
+  CHECK(s.model.lora == import::Adapters{.rank = 8, .targets = {"q_proj", "v_proj"}, .dropout = 0.05});
+  CHECK(scenario::scenario_from_text(scenario::effective_text(s), "y.json", folder).model.lora == s.model.lora);
+  for (const char* lora : {"{}", R"({"rank": 0, "targets": ["q_proj"]})", R"({"rank": 8})", R"({"rank": 8, "targets": []})", R"({"rank": 8, "targets": "q_proj"})", R"({"rank": 8, "targets": [1]})",
+                           R"({"rank": 8, "targets": ["q_proj"], "dropout": 1.0})", R"({"rank": 8, "targets": ["q_proj"], "alpha": 16})"}) {
+    INFO(lora);
+    CHECK_THROWS_AS(read_model(config + lora), InputError);
+  }
+  CHECK_THROWS_AS(read_model(R"("graph": "../traces/graphs/llama_1b.graph.json.gz", "lora": {"rank": 8, "targets": ["q_proj"]})"), InputError);
+}
+
 TEST_CASE("what is offloaded, which layers are recomputed and what the job costs come back as written") {
   const std::string text = R"({
     "schema_version": 1, "model": {"config": "models/llama3-8b.json", "sequence": 2048},
