@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""What torch.compile makes of DistributedDataParallel: steps with the graph cut at gradient buckets (the default), with other bucket sizes, and uncut.
+
+    torchrun --nproc-per-node 2 calibrate/pytorch_ddp_compile.py --out FOLDER
+
+Writes steps.json (median of 20 steps between CUDA events; for each variant also the number of pieces that Dynamo's DDPOptimizer made) and a Kineto trace of
+two steps of rank 0 for each variant, NAME.trace.json.gz. Models and batches are those of pytorch_steps.py.
+"""
+import argparse
+import gc
+import json
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch._dynamo.utils import counters
+
+from pytorch_steps import DEVICE, LOCAL, RANK, WORLD, adamw, gpt2, llama, on_device, time_steps, tokens_of, trainer
+
+
+def variant(make, facts, batch, bucket_mb, cut):
+    torch._dynamo.reset()
+    counters.clear()
+    torch._dynamo.config.optimize_ddp = cut
+    model = on_device(make)
+    wrapped = nn.parallel.DistributedDataParallel(model, device_ids=[LOCAL], gradient_as_bucket_view=True, bucket_cap_mb=bucket_mb)
+    return trainer(torch.compile(wrapped), tokens_of(facts, batch), adamw(model), True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Compiled DistributedDataParallel, cut and uncut")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--only", action="append")
+    flags = parser.parse_args()
+    os.makedirs(flags.out, exist_ok=True)
+    torch.cuda.set_device(DEVICE)
+    torch.set_float32_matmul_precision("high")
+    dist.init_process_group("nccl", device_id=DEVICE)
+    models = {"gpt2_774m": (gpt2(36, 1280, 20, 50304, 1024), 8), "llama_3072": (llama(12, 3072, 24, 8, 8192, 32000, 2048), 4)}
+    results = []
+    for name, bucket_mb, cut in (("gpt2_774m", 25, True), ("gpt2_774m", 25, False), ("gpt2_774m", 250, True), ("llama_3072", 25, True), ("llama_3072", 25, False)):
+        label = f"{name}_bucket{bucket_mb}_{'cut' if cut else 'whole'}"
+        if flags.only and not any(o in label for o in flags.only):
+            continue
+        (make, facts), batch = models[name]
+        step = variant(make, facts, batch, bucket_mb, cut)
+        measured = time_steps(step)
+        results.append({"name": label, "pieces": counters["stats"].get("unique_graphs", 0), **measured})
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA], schedule=torch.profiler.schedule(wait=0, warmup=1, active=2)) as profile:
+            for _ in range(3):
+                step()
+                torch.cuda.synchronize()
+                profile.step()
+        if RANK == 0:
+            profile.export_chrome_trace(os.path.join(flags.out, label + ".trace.json.gz"))
+            print(results[-1], flush=True)
+            with open(os.path.join(flags.out, "steps.json"), "w") as f:
+                json.dump({"gpu": torch.cuda.get_device_name(), "gpus": WORLD, "torch": torch.__version__, "results": results}, f, indent=1)
+        del step, profile
+        gc.collect()
+        torch.cuda.empty_cache()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
