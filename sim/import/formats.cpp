@@ -9,7 +9,7 @@
 #include "sim/import/chakra/chakra.h"
 #include "sim/import/cuda_graph_dot/cuda_graph_dot.h"
 #include "sim/import/fx_text/fx_text.h"
-#include "sim/import/kineto/byte_source.h"
+#include "sim/core/byte_source.h"
 #include "sim/import/kineto/kineto.h"
 #include "sim/import/nccl_topo/nccl_topo.h"
 #include "sim/import/nsys/nsys.h"
@@ -212,7 +212,7 @@ std::vector<Imported> import_folder(const std::string& folder, const Progress& p
 FileHead read_head(const std::string& path) {
   FileHead head{.path = path, .bytes = std::string(kHeadBytes, '\0')};
   if (!std::filesystem::is_regular_file(path)) throw InputError({.file = path, .where = "", .found = "no readable file", .expected = "a trace, graph or topology file", .hint = ""});
-  kineto::ByteSource source(path);
+  ByteSource source(path);
   std::size_t read = 0;
   while (read < head.bytes.size()) {
     const std::size_t got = source.read(head.bytes.data() + read, head.bytes.size() - read);

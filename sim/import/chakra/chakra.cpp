@@ -1,20 +1,19 @@
 #include "sim/import/chakra/chakra.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "sim/core/error.h"
 #include "sim/core/protobuf_wire.h"
-#include "sim/core/text_file.h"
 #include "sim/import/chakra/document.h"
 #include "sim/import/chakra/file_names.h"
 #include "sim/import/chakra/groups.h"
 #include "sim/import/chakra/own_attributes.h"
 #include "sim/import/kineto/communication.h"
 #include "sim/import/order/order.h"
+#include "sim/import/whole_file.h"
 
 namespace sgsim::import::chakra {
 namespace {
@@ -241,9 +240,9 @@ trace::ImportedRun read_run(const std::vector<std::string>& traces, const std::v
   trace::ImportedRun run;
   run.format = "chakra";
   Groups groups;
-  for (const std::string& list : lists) groups.read(read_text_file(list), list, run.report);
+  for (const std::string& list : lists) groups.read(read_whole(list, "chakra", run.report), list, run.report);
   for (std::size_t i = 0; i < traces.size(); ++i) {
-    add_rank(read_text_file(traces[i]), traces[i], run, groups);
+    add_rank(read_whole(traces[i], "chakra", run.report), traces[i], run, groups);
     if (progress) progress(i + 1, traces.size());
   }
   groups.finish(run);
@@ -251,10 +250,7 @@ trace::ImportedRun read_run(const std::vector<std::string>& traces, const std::v
   return run;
 }
 
-bool holds_groups(const std::string& path) {
-  constexpr std::uintmax_t kLongest = 4 << 20;  // thousands of communicators
-  return std::filesystem::file_size(path) <= kLongest && is_groups_file(read_text_file(path));
-}
+bool holds_groups(const std::string& path) { return begins_as_groups(read_head(path).bytes); }
 
 std::vector<Imported> read_apart(const std::vector<std::string>& paths, const Progress& progress) {
   std::vector<std::string> traces, lists;
@@ -279,7 +275,7 @@ Imported read(const std::vector<std::string>& paths, const Progress& progress) {
 int confidence(const FileHead& head) {
   std::string_view bytes = head.bytes;
   if (is_json(bytes)) {
-    if (head.whole && is_groups_file(bytes)) return 50;
+    if (begins_as_groups(bytes)) return 50;
     const std::string_view start = bytes.substr(0, 4000);
     const bool nodes = start.find("\"workload_graph\"") != std::string_view::npos || start.find("\"ctrlDeps\"") != std::string_view::npos || start.find("_NODE\"") != std::string_view::npos || start.find("\"durationMicros\"") != std::string_view::npos;
     return nodes && start.find("\"traceEvents\"") == std::string_view::npos ? 90 : 0;

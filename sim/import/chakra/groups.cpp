@@ -4,6 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/core/error.h"
+#include "sim/core/json_value.h"
+
 namespace sgsim::import::chakra {
 namespace {
 
@@ -17,15 +20,40 @@ bool is_members(const Json& list) {
 
 }  // namespace
 
-bool is_groups_file(std::string_view bytes) {
-  // Nearly every other JSON file has a letter outside a name, a point or a deeper bracket within its first bytes.
-  const std::size_t bracket = bytes.find('[');
-  if (bracket == std::string_view::npos || bracket > kLongestName + 8 || bytes.find('{') > bracket) return false;
-  const std::size_t close = bytes.find(']', bracket);
-  if (close == std::string_view::npos || bytes.substr(bracket + 1, close - bracket - 1).find_first_not_of("0123456789, \t\r\n") != std::string_view::npos) return false;
-  const Json json = Json::parse(bytes, nullptr, false);
-  if (!json.is_object() || json.empty()) return false;
-  return std::all_of(json.items().begin(), json.items().end(), [](const auto& item) { return item.key().find_first_not_of("0123456789") == std::string::npos && !item.key().empty() && is_members(item.value()); });
+bool begins_as_groups(std::string_view bytes) {
+  std::size_t at = 0;
+  const auto next = [&]() -> char {  // 0: the bytes end
+    while (at < bytes.size() && (bytes[at] == ' ' || bytes[at] == '\t' || bytes[at] == '\r' || bytes[at] == '\n')) ++at;
+    return at < bytes.size() ? bytes[at] : '\0';
+  };
+  const auto digits = [&] {
+    const std::size_t begin = at;
+    while (at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9') ++at;
+    return at - begin;
+  };
+  if (next() != '{') return false;
+  for (std::size_t groups = 0;; ++groups) {
+    ++at;  // a brace or a comma
+    if (next() == '\0') return groups > 0;
+    if (bytes[at] != '"') return false;
+    ++at;
+    const std::size_t length = digits();
+    if (length > kLongestName) return false;
+    if (at == bytes.size()) return groups > 0;
+    if (length == 0 || bytes[at++] != '"') return false;
+    if (next() == '\0') return groups > 0;
+    if (bytes[at++] != ':') return false;
+    if (next() == '\0') return groups > 0;
+    if (bytes[at] != '[') return false;
+    do {
+      ++at;  // a bracket or a comma
+      if (next() == '\0') return true;
+      if (digits() == 0) return false;
+      if (next() == '\0') return true;
+    } while (bytes[at] == ',');
+    if (bytes[at++] != ']') return false;
+    if (next() != ',') return bytes.size() == at || bytes[at] == '}';
+  }
 }
 
 std::uint32_t Groups::of(const Node& node, trace::ImportedRun& run) {
@@ -40,8 +68,11 @@ std::uint32_t Groups::of(const Node& node, trace::ImportedRun& run) {
 }
 
 void Groups::read(std::string_view bytes, const std::string& file, Diagnostics& report) {
-  const Json json = Json::parse(bytes);
-  for (const auto& [name, ranks] : json.items()) members_.insert_or_assign(name, ranks.get<std::vector<std::int32_t>>());
+  const Json json = parse_json(bytes, file);
+  for (const auto& [name, ranks] : json.items()) {
+    if (!is_members(ranks)) throw InputError({.file = file, .where = "$[\"" + name.substr(0, kLongestName) + "\"]", .found = ranks.dump().substr(0, 80), .expected = "a list of ranks", .hint = ""});
+    members_.insert_or_assign(name, ranks.get<std::vector<std::int32_t>>());
+  }
   report.add("import.chakra.group_members", Severity::info, file, json.size());
 }
 

@@ -10,15 +10,15 @@
 
 namespace sgsim::import::chakra {
 
-/// Whether a file is ASTRA-sim's list of communicators, whose names are whole numbers: {"1": [0, 1], "2": [2, 3]}.
-[[nodiscard]] bool is_groups_file(std::string_view bytes);
+/// Whether a file, of which these are the first bytes or all, is ASTRA-sim's list of communicators, whose names are whole numbers: {"1": [0, 1], "2": [2, 3]}.
+[[nodiscard]] bool begins_as_groups(std::string_view bytes);
 
 /// Communicators of a run's files, by what their nodes call them ("pg_name").
 class Groups {
  public:
   /// The group of a node, added to the run when it is new. Name, description and size are those that `sgsim export` wrote, where it did.
   std::uint32_t of(const Node& node, trace::ImportedRun& run);
-  /// Members from a list of communicators.
+  /// Members from a list of communicators. Throws InputError where it is none to its end.
   void read(std::string_view bytes, const std::string& file, Diagnostics& report);
   /// Gives the groups their members.
   void finish(trace::ImportedRun& run) const;

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "sim/core/error.h"
-#include "sim/core/text_file.h"
 #include "sim/import/cuda_graph_dot/dot.h"
 #include "sim/import/cuda_graph_dot/node_label.h"
 #include "sim/import/order/order.h"
+#include "sim/import/whole_file.h"
 
 namespace sgsim::import::cuda_graph_dot {
 namespace {
@@ -166,7 +166,10 @@ Imported read(const std::vector<std::string>& paths, const Progress&) {
   if (paths.size() != 1) {
     throw InputError({.file = paths.at(1), .where = "", .found = fmt::format("{} graph dumps in one import", paths.size()), .expected = "one file", .hint = "import each by itself"});
   }
-  return parse(read_text_file(paths.front(), kLargest), paths.front());
+  Diagnostics packing;
+  trace::ImportedRun run = parse(read_whole(paths.front(), "cuda_graph_dot", packing, kLargest), paths.front());
+  run.report.merge(packing);
+  return run;
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "sim/core/error.h"
-#include "sim/core/text_file.h"
 #include "sim/graph/operators.h"
 #include "sim/graph/tensor_type.h"
 #include "sim/import/fx_text/python_text.h"
+#include "sim/import/whole_file.h"
 
 namespace sgsim::import::fx_text {
 namespace {
@@ -230,7 +230,7 @@ Imported read(const std::vector<std::string>& paths, const Progress&) {
   for (const std::string& path : paths) {
     const std::string name = base_name(path);
     const graph::Phase phase = name.find("ackward") != std::string::npos ? graph::Phase::backward : graph::Phase::forward;
-    graph::OperatorGraph graph = parse(read_text_file(path, kLargest), path, phase, result.report);
+    graph::OperatorGraph graph = parse(read_whole(path, "fx_text", result.report, kLargest), path, phase, result.report);
     graph.name = name;
     result.graphs.emplace_back(name, std::move(graph));
   }

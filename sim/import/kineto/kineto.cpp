@@ -7,7 +7,7 @@
 #include <set>
 
 #include "sim/core/error.h"
-#include "sim/import/kineto/byte_source.h"
+#include "sim/core/byte_source.h"
 #include "sim/import/kineto/lexer.h"
 #include "sim/import/kineto/number.h"
 #include "sim/import/kineto/rank_builder.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/import/kineto/byte_source.h"
+#include "sim/core/byte_source.h"
 
 namespace sgsim::import::kineto {
 

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "sim/core/error.h"
-#include "sim/core/text_file.h"
 #include "sim/import/nccl_topo/xml.h"
+#include "sim/import/whole_file.h"
 
 namespace sgsim::import::nccl_topo {
 namespace {
@@ -41,9 +41,11 @@ Imported read(const std::vector<std::string>& paths, const Progress&) {
   if (paths.size() != 1) {
     throw InputError({.file = paths.at(1), .where = "", .found = fmt::format("{} topologies in one import", paths.size()), .expected = "one file", .hint = "import each by itself"});
   }
-  const std::string text = read_text_file(paths.front(), kLargest);
-  if (xml::root_name(text) == "graphs") return read_graphs(text, paths.front());
-  return read_system(text, paths.front());
+  Diagnostics packing;
+  const std::string text = read_whole(paths.front(), "nccl_topo", packing, kLargest);
+  Imported result = xml::root_name(text) == "graphs" ? Imported(read_graphs(text, paths.front())) : Imported(read_system(text, paths.front()));
+  std::visit([&](auto& content) { content.report.merge(packing); }, result);
+  return result;
 }
 
 }  // namespace

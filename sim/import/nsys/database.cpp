@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "sim/core/error.h"
-#include "sim/core/text_file.h"
+#include "sim/import/whole_file.h"
 
 namespace sgsim::import::nsys {
 namespace {
@@ -27,9 +27,9 @@ std::string_view Row::text(int column) const {
   return bytes == nullptr ? std::string_view() : std::string_view(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)));
 }
 
-Database::Database(const std::string& path) : path_(path), handle_(nullptr, sqlite3_close) {
+Database::Database(const std::string& path, Diagnostics& report) : path_(path), handle_(nullptr, sqlite3_close) {
   if (is_packed(path)) {
-    content_ = read_text_file(path);
+    content_ = read_whole(path, "nsys", report);
     open_content();
   } else {
     sqlite3* raw = nullptr;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/diagnostics.h"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
@@ -28,7 +30,7 @@ class Row {
 /// A SQLite file opened for reading; a gzip-packed one is unpacked into memory. Every failure is an InputError with the file.
 class Database {
  public:
-  explicit Database(const std::string& path);
+  Database(const std::string& path, Diagnostics& report);
   /// From content in memory; `path` is for messages.
   Database(const std::string& path, std::string content);
 

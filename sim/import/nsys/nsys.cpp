@@ -278,7 +278,7 @@ trace::ImportedRun read(const std::vector<std::string>& paths, const Progress& p
   trace::ImportedRun run;
   run.format = "nsys";
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    Reader(paths[i], Database(paths[i]), run).read();
+    Reader(paths[i], Database(paths[i], run.report), run).read();
     if (progress) progress(i + 1, paths.size());
   }
   return run;

@@ -6,8 +6,8 @@
 
 #include "sim/cluster/builders.h"
 #include "sim/core/error.h"
-#include "sim/core/text_file.h"
 #include "sim/import/nccl_topo/gpu_names.h"
+#include "sim/import/whole_file.h"
 
 namespace sgsim::import::nvidia_smi {
 namespace {
@@ -152,7 +152,10 @@ Imported read(const std::vector<std::string>& paths, const Progress&) {
   if (paths.size() != 1) {
     throw InputError({.file = paths.at(1), .where = "", .found = fmt::format("{} topologies in one import", paths.size()), .expected = "one file", .hint = "import each by itself"});
   }
-  return parse(read_text_file(paths.front(), kLargest), paths.front());
+  Diagnostics packing;
+  ImportedTopology result = parse(read_whole(paths.front(), "nvidia_smi", packing, kLargest), paths.front());
+  result.report.merge(packing);
+  return result;
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 
 #include "sim/core/error.h"
 #include "sim/core/protobuf_wire.h"
-#include "sim/core/text_file.h"
 #include "sim/import/onnx/converter.h"
 #include "sim/import/onnx/model.h"
+#include "sim/import/whole_file.h"
 
 namespace sgsim::import::onnx {
 namespace {
@@ -20,7 +20,7 @@ Imported read(const std::vector<std::string>& paths, const Progress&) {
   ImportedGraphs result;
   result.format = "onnx";
   for (const std::string& path : paths) {
-    ImportedGraphs one = parse(read_text_file(path), path);
+    ImportedGraphs one = parse(read_whole(path, "onnx", result.report), path);
     result.report.merge(one.report);
     for (auto& graph : one.graphs) result.graphs.push_back(std::move(graph));
   }

@@ -7,10 +7,11 @@
 #include <utility>
 
 #include "sim/core/error.h"
-#include "sim/import/kineto/byte_source.h"
+#include "sim/core/byte_source.h"
 #include "sim/import/kineto/communication.h"
 #include "sim/import/kineto/lexer.h"
 #include "sim/import/kineto/number.h"
+#include "sim/import/whole_file.h"
 #include "sim/trace/beside.h"
 
 namespace sgsim::import::own_timeline {
@@ -279,7 +280,7 @@ class Reader {
 trace::ImportedRun read(const std::string& path, const Progress& progress) {
   trace::ImportedRun run;
   run.format = "own_timeline";
-  kineto::ByteSource source(path);
+  ByteSource source(path);
   kineto::EventLexer lexer(source);
   Reader reader(path, run);
   Event event;
@@ -293,8 +294,7 @@ trace::ImportedRun read(const std::string& path, const Progress& progress) {
   for (trace::RankTrace& rank : run.ranks) rank.ends_early = f.unterminated || !source.damage().empty();
   if (f.malformed_events > 0) run.report.add("import.own_timeline.dropped.malformed_events", Severity::error, f.malformed_example, f.malformed_events);
   if (f.unterminated || !source.damage().empty()) run.report.add("import.own_timeline.repaired.file_ends_early", Severity::warning, path);
-  if (!source.wrong_checksum().empty()) run.report.add("import.own_timeline.gzip_checksum", Severity::warning, path + ": " + source.wrong_checksum() + "; all was unpacked, some of it may be wrong");
-  if (source.bytes_behind() > 0) run.report.add("import.own_timeline.dropped.bytes_behind_gzip", Severity::error, path, source.bytes_behind());
+  tell_packing(source, path, "own_timeline", run.report);
   if (run.ranks.empty()) throw InputError({.file = path, .where = "", .found = "no kernel and no communication", .expected = "a timeline of sgsim simulate --trace", .hint = ""});
   return run;
 }

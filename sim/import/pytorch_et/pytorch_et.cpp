@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "sim/core/error.h"
-#include "sim/core/text_file.h"
 #include "sim/import/order/order.h"
 #include "sim/import/pytorch_et/document.h"
+#include "sim/import/whole_file.h"
 
 namespace sgsim::import::pytorch_et {
 namespace {
@@ -156,7 +156,7 @@ Imported read(const std::vector<std::string>& paths, const Progress& progress) {
   trace::ImportedRun run;
   run.format = "pytorch_et";
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    add_rank(read_text_file(paths[i]), paths[i], run);
+    add_rank(read_whole(paths[i], "pytorch_et", run.report), paths[i], run);
     if (progress) progress(i + 1, paths.size());
   }
   return run;

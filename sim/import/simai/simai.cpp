@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "sim/core/error.h"
-#include "sim/core/text_file.h"
 #include "sim/import/simai/lines.h"
+#include "sim/import/whole_file.h"
 
 namespace sgsim::import::simai {
 namespace {
@@ -31,8 +31,11 @@ Imported read(const std::vector<std::string>& paths, const Progress&) {
   if (paths.size() != 1) {
     throw InputError({.file = paths.at(1), .where = "", .found = fmt::format("{} workloads in one import", paths.size()), .expected = "one file", .hint = "import each by itself"});
   }
-  const std::string text = read_text_file(paths.front(), kLargest);
-  return is_list(text) ? parse_list(text, paths.front()) : parse_workload(text, paths.front());
+  Diagnostics packing;
+  const std::string text = read_whole(paths.front(), "simai", packing, kLargest);
+  trace::ImportedRun run = is_list(text) ? parse_list(text, paths.front()) : parse_workload(text, paths.front());
+  run.report.merge(packing);
+  return run;
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 
 #include "sim/core/error.h"
-#include "sim/core/text_file.h"
 #include "sim/import/fx_text/fx_text.h"
 #include "sim/import/fx_text/python_text.h"
 #include "sim/import/torch_trace/join_pairs.h"
 #include "sim/import/torch_trace/records.h"
+#include "sim/import/whole_file.h"
 
 namespace sgsim::import::torch_trace {
 namespace {
@@ -139,7 +139,7 @@ Imported read(const std::vector<std::string>& paths, const Progress& progress) {
   ImportedGraphs result;
   result.format = "torch_trace";
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    const std::string text = read_text_file(paths[i]);
+    const std::string text = read_whole(paths[i], "torch_trace", result.report);
     Reader(text, paths[i], result).run();
     if (progress) progress(i + 1, paths.size());
   }

@@ -5,7 +5,7 @@
 #include <random>
 #include <sstream>
 
-#include "sim/import/kineto/byte_source.h"
+#include "sim/core/byte_source.h"
 #include "sim/import/kineto/lexer.h"
 #include "sim/import/kineto/strict_event.h"
 #include "tests/support/catch.h"
@@ -25,7 +25,7 @@ void write(std::string& into, const Event& e) {
 std::string events_of(const std::string& text, bool strict_first) {
   const std::string path = std::string(SGSIM_BINARY_DIR) + "/kineto_readers_test.json";
   std::ofstream(path, std::ios::binary) << text;
-  import::kineto::ByteSource source(path);
+  ByteSource source(path);
   EventLexer lexer(source, strict_first);
   std::string result;
   for (Event e; lexer.next(e);) write(result, e);

@@ -1,8 +1,13 @@
 // PyTorch execution traces and Chakra files, written by hand.
+#include <filesystem>
+#include <fstream>
+
 #include "sim/core/error.h"
 #include "sim/core/protobuf_wire.h"
+#include "sim/core/text_file.h"
 #include "sim/import/chakra/chakra.h"
 #include "sim/import/chakra/groups.h"
+#include "sim/import/format.h"
 #include "sim/import/pytorch_et/pytorch_et.h"
 #include "tests/support/catch.h"
 
@@ -281,6 +286,52 @@ TEST_CASE("Chakra: a chain of 100,000 nodes") {
 }
 
 TEST_CASE("Chakra: what is a list of communicators") {
-  CHECK(chakra::is_groups_file("{\"1\": [0, 1],\n \"2\": [2, 3]}"));
-  for (const char* text : {"", "{}", "{\"a\": [1, 2]}", "{\"1\": [0.5]}", "{\"1\": []}", "{\"1\": [0], \"2\": 3}", "[1, 2]", "{\"1\": [0, 1]", "{\"1\": [[0, 1]]}"}) CHECK_FALSE(chakra::is_groups_file(text));
+  CHECK(chakra::begins_as_groups("{\"1\": [0, 1],\n \"2\": [2, 3]}"));
+  CHECK(chakra::begins_as_groups("{\"1\": [0, 1"));  // its first bytes, or cut
+  for (const char* text : {"", "{", "{}", "{\"a\": [1, 2]}", "{\"1\": [0.5]}", "{\"1\": []}", "{\"1\": [0], \"2\": 3}", "[1, 2]", "{\"1\": [[0, 1]]}", "{\"1\": [0] [1]}", "{\"1\": [0], 2: [1]}", "{\"1\": [-1]}"}) CHECK_FALSE(chakra::begins_as_groups(text));
+}
+
+TEST_CASE("Chakra: a long list of communicators beside traces is recognised by its first bytes") {
+  const std::string folder = std::string(SGSIM_BINARY_DIR) + "/chakra_long_list";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const auto write = [&](const std::string& name, const std::string& bytes) { std::ofstream(folder + "/" + name, std::ios::binary) << bytes; };
+  for (int rank = 0; rank < 2; ++rank) {
+    write("t." + std::to_string(rank) + ".et", chakra_file({Writer().text(1, "0.0.4"), Writer().varint(1, 1).text(2, "sum").varint(3, 7).message(10, attribute("comm_type", 9, 0)).message(10, attribute("comm_size", 13, 64)).message(10, Writer().text(1, "pg_name").text(29, "9000"))}));
+  }
+  std::string list = "{";
+  for (int group = 1; group <= 9000; ++group) list += (group == 1 ? "\"" : ", \"") + std::to_string(group) + "\": [" + std::to_string(2 * (group % 100)) + ", 1]";
+  REQUIRE(list.size() > 2 * kHeadBytes);
+  write("comm_group.json", list + "}");
+  const std::vector<Imported> results = import_path(folder, {});
+  REQUIRE(results.size() == 1);
+  const auto& run = std::get<trace::ImportedRun>(results[0]);
+  CHECK(count_of(run.report, "import.chakra.group_members") == 9000);
+  REQUIRE(run.groups.size() == 1);
+  CHECK(run.groups[0].ranks == std::vector<std::int32_t>{0, 1});
+  CHECK(count_of(run.report, "import.file.unknown") == 0);
+  write("comm_group.json", list + ", \"9001\": 3}");  // no list of communicators after all
+  CHECK_THROWS_WITH(import::chakra::format().read({folder + "/t.0.et", folder + "/comm_group.json"}, {}), Catch::Contains("9001"));
+}
+
+TEST_CASE("gzip data with a wrong checksum are read and counted by every reader") {
+  const std::string path = std::string(SGSIM_BINARY_DIR) + "/wrong_checksum.et.gz";
+  write_text_file(path, chakra_file({Writer().text(1, "0.0.4"), Writer().varint(1, 1).text(2, "a").varint(3, 4)}));
+  std::string bytes;
+  {
+    std::ifstream file(path, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  bytes[bytes.size() - 8] ^= 1;
+  std::ofstream(path, std::ios::binary) << bytes << "hello";
+  const auto imported = import_path(path, {});
+  const auto& run = std::get<trace::ImportedRun>(imported.front());
+  CHECK(run.ranks.at(0).device_ops.size() == 1);
+  CHECK(count_of(run.report, "import.chakra.gzip_checksum") == 1);
+  CHECK(count_of(run.report, "import.chakra.dropped.bytes_behind_gzip") == 5);
+  CHECK_THROWS_WITH(read_text_file(path), Catch::Contains("damaged gzip data (incorrect data check)"));  // files of ours are whole, or refused
+  bytes.resize(bytes.size() - 12);
+  std::ofstream(path, std::ios::binary) << bytes;
+  CHECK_THROWS_WITH(import_path(path, {}), Catch::Contains("a gzip file that ends too early"));
+  CHECK_THROWS_WITH(read_text_file(path), Catch::Contains("a gzip file that ends too early"));
 }

@@ -1,18 +1,20 @@
-#include "sim/import/kineto/byte_source.h"
+#include "sim/core/byte_source.h"
 
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <limits>
 #include <string_view>
+#include <system_error>
 
 #include "sim/core/error.h"
 
-namespace sgsim::import::kineto {
+namespace sgsim {
 namespace {
 
 constexpr int kGzipWindow = 15 + 16;  // zlib's flag for the gzip format with the largest window
@@ -20,7 +22,8 @@ constexpr int kGzipWindow = 15 + 16;  // zlib's flag for the gzip format with th
 }  // namespace
 
 struct ByteSource::File {
-  std::FILE* handle = nullptr;
+  std::FILE* handle = nullptr;               // none: `memory`
+  std::string_view memory;                   // not yet taken
   std::array<unsigned char, 1 << 16> input;  // read and not yet used: [at, end)
   std::size_t at = 0, end = 0;
   std::uint64_t done = 0;                    // bytes taken from the file
@@ -28,7 +31,14 @@ struct ByteSource::File {
   z_stream stream{};
 
   std::size_t from_file(void* into, std::size_t size) {
-    const std::size_t got = std::fread(into, 1, size, handle);
+    std::size_t got = 0;
+    if (handle != nullptr) {
+      got = std::fread(into, 1, size, handle);
+    } else {
+      got = std::min(size, memory.size());
+      std::memcpy(into, memory.data(), got);
+      memory.remove_prefix(got);
+    }
     done += got;
     return got;
   }
@@ -45,19 +55,29 @@ struct ByteSource::File {
 };
 
 ByteSource::ByteSource(const std::string& path) : file_(std::make_unique<File>()) {
-  if (std::filesystem::is_regular_file(path)) file_->handle = std::fopen(path.c_str(), "rb");
-  if (file_->handle == nullptr) {
-    throw InputError({.file = path, .where = "", .found = "no readable file", .expected = "a trace", .hint = ""});
-  }
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) throw InputError({.file = path, .where = "", .found = "a directory", .expected = "a readable file", .hint = "name a file in it"});
+  file_->handle = std::fopen(path.c_str(), "rb");
+  if (file_->handle == nullptr) throw InputError({.file = path, .where = "", .found = std::strerror(errno), .expected = "a readable file", .hint = "check the path"});
   std::setvbuf(file_->handle, nullptr, _IONBF, 0);  // blocks are large already
-  file_bytes_ = std::filesystem::file_size(path);
+  const auto size = std::filesystem::file_size(path, unknown);
+  file_bytes_ = unknown ? 0 : size;
+  begin();
+}
+
+ByteSource::ByteSource(Content content) : file_(std::make_unique<File>()), file_bytes_(content.bytes.size()) {
+  file_->memory = content.bytes;
+  begin();
+}
+
+void ByteSource::begin() {
   file_->packed = file_->at_member();
   if (file_->packed) SGSIM_CHECK(inflateInit2(&file_->stream, kGzipWindow) == Z_OK, "zlib does not start");
 }
 
 ByteSource::~ByteSource() {
   if (file_->packed) inflateEnd(&file_->stream);
-  std::fclose(file_->handle);
+  if (file_->handle != nullptr) std::fclose(file_->handle);
 }
 
 bool ByteSource::packed() const { return file_->packed; }
@@ -72,7 +92,7 @@ std::size_t ByteSource::read(char* into, std::size_t size) {
     file_->at += got;
     if (got < size) got += file_->from_file(into + got, size - got);
   }
-  if (got < size && std::ferror(file_->handle) != 0) damage_ = "the file system gives no more of it";
+  if (got < size && file_->handle != nullptr && std::ferror(file_->handle) != 0) damage_ = "the file system gives no more of it";
   text_done_ += got;
   return got;
 }
@@ -82,7 +102,7 @@ std::size_t ByteSource::unpack(char* into, std::size_t size) {
   std::size_t got = 0;
   while (got < size && !file.over) {
     if (!file.has(1)) {
-      damage_ = "unexpected end of file";
+      damage_ = kEndsEarly;
       file.over = true;
       break;
     }
@@ -120,4 +140,4 @@ void ByteSource::end_member() {
 
 std::uint64_t ByteSource::file_done() const { return file_->done - (file_->end - file_->at); }
 
-}  // namespace sgsim::import::kineto
+}  // namespace sgsim
