@@ -47,13 +47,13 @@ def main():
         step = variant(make, facts, batch, bucket_mb, cut)
         measured = time_steps(step)
         results.append({"name": label, "pieces": counters["stats"].get("unique_graphs", 0), **measured})
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA], schedule=torch.profiler.schedule(wait=0, warmup=1, active=2)) as profile:
+        file = os.path.join(flags.out, label + ".trace.json.gz")
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA], schedule=torch.profiler.schedule(wait=0, warmup=1, active=2, repeat=1),
+                                    on_trace_ready=lambda p: p.export_chrome_trace(file) if RANK == 0 else None) as profile:
             for _ in range(3):
                 step()
-                torch.cuda.synchronize()
                 profile.step()
         if RANK == 0:
-            profile.export_chrome_trace(os.path.join(flags.out, label + ".trace.json.gz"))
             print(results[-1], flush=True)
             with open(os.path.join(flags.out, "steps.json"), "w") as f:
                 json.dump({"gpu": torch.cuda.get_device_name(), "gpus": WORLD, "torch": torch.__version__, "results": results}, f, indent=1)
