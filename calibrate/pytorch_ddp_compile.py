@@ -4,7 +4,8 @@
     torchrun --nproc-per-node 2 calibrate/pytorch_ddp_compile.py --out FOLDER
 
 Writes steps.json (median of 20 steps between CUDA events; for each variant also the number of pieces that Dynamo's DDPOptimizer made) and a Kineto trace of
-two steps of rank 0 for each variant, NAME.trace.json.gz. Models and batches are those of pytorch_steps.py.
+two steps of rank 0 for each variant, NAME.trace.json.gz. --host (one process is enough): chains of layers that leave the device idle, forward and
+backward, without an optimizer: slopes over layers are host times. Models and batches are those of pytorch_steps.py.
 """
 import argparse
 import gc
@@ -28,15 +29,58 @@ def variant(make, facts, batch, bucket_mb, cut):
     return trainer(torch.compile(wrapped), tokens_of(facts, batch), adamw(model), True)
 
 
+class Chain(nn.Module):
+    """Layers whose weights fill a bucket each, on a handful of rows: the host is the only thing that takes time."""
+    def __init__(self, layers, width, bias):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(width, width, bias=bias) for _ in range(layers))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return x.sum()
+
+
+def host_step(layers, bias, how):
+    """Median seconds of a forward and backward pass. how: eager, compiled (no DistributedDataParallel), ddp_eager, whole, cut."""
+    torch._dynamo.reset()
+    torch._dynamo.config.optimize_ddp = how == "cut"
+    model = on_device(lambda: Chain(layers, 640, bias))
+    run = model if how in ("eager", "compiled") else nn.parallel.DistributedDataParallel(model, device_ids=[LOCAL], gradient_as_bucket_view=True, bucket_cap_mb=1)
+    run = torch.compile(run) if how in ("compiled", "whole", "cut") else run
+    x = torch.randn(16, 640, device=DEVICE)
+
+    def step():
+        run(x).backward()
+        if how in ("eager", "compiled"):
+            model.zero_grad(set_to_none=True)
+    return time_steps(step, warm=10, steps=50)["step_time_s"]
+
+
+def host_costs(out):
+    results = [{"layers": layers, "bias": bias, "how": how, "step_time_s": host_step(layers, bias, how)}
+               for how in ("eager", "compiled", "ddp_eager", "whole", "cut") for bias in (False, True) for layers in (16, 48)]
+    if RANK == 0:
+        for r in results:
+            print(r, flush=True)
+        with open(os.path.join(out, "host.json"), "w") as f:
+            json.dump({"gpu": torch.cuda.get_device_name(), "gpus": WORLD, "torch": torch.__version__, "rows": 16, "width": 640, "bucket_cap_mb": 1, "results": results}, f, indent=1)
+
+
 def main():
     parser = argparse.ArgumentParser(description="Compiled DistributedDataParallel, cut and uncut")
     parser.add_argument("--out", required=True)
     parser.add_argument("--only", action="append")
+    parser.add_argument("--host", action="store_true", help="instead: what a piece costs the host, host.json")
     flags = parser.parse_args()
     os.makedirs(flags.out, exist_ok=True)
     torch.cuda.set_device(DEVICE)
     torch.set_float32_matmul_precision("high")
     dist.init_process_group("nccl", device_id=DEVICE)
+    if flags.host:
+        host_costs(flags.out)
+        dist.destroy_process_group()
+        return
     models = {"gpt2_774m": (gpt2(36, 1280, 20, 50304, 1024), 8), "llama_3072": (llama(12, 3072, 24, 8, 8192, 32000, 2048), 4)}
     results = []
     for name, bucket_mb, cut in (("gpt2_774m", 25, True), ("gpt2_774m", 25, False), ("gpt2_774m", 250, True), ("llama_3072", 25, True), ("llama_3072", 25, False)):
