@@ -4,8 +4,8 @@
     torchrun --nproc-per-node 2 calibrate/pytorch_ddp_compile.py --out FOLDER
 
 Writes steps.json (median of 20 steps between CUDA events; for each variant also the number of pieces that Dynamo's DDPOptimizer made) and a Kineto trace of
-two steps of rank 0 for each variant, NAME.trace.json.gz. --host (one process is enough): chains of layers that leave the device idle, forward and
-backward, without an optimizer: slopes over layers are host times. Models and batches are those of pytorch_steps.py.
+two steps of rank 0 for each variant, NAME.trace.json.gz. --host (one process is enough): models so narrow that the device idles, forward and
+backward, without an optimizer: slopes over layers are host times (host.json). Models and batches are those of pytorch_steps.py.
 """
 import argparse
 import gc
@@ -29,42 +29,36 @@ def variant(make, facts, batch, bucket_mb, cut):
     return trainer(torch.compile(wrapped), tokens_of(facts, batch), adamw(model), True)
 
 
-class Chain(nn.Module):
-    """Layers whose weights fill a bucket each, on a handful of rows: the host is the only thing that takes time."""
-    def __init__(self, layers, width, bias):
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(width, width, bias=bias) for _ in range(layers))
-
-    def forward(self, x):
-        for layer in self.layers:
-            x = torch.relu(layer(x))
-        return x.sum()
-
-
-def host_step(layers, bias, how):
+def host_step(make, facts, how, bucket_mb):
     """Median seconds of a forward and backward pass. how: eager, compiled (no DistributedDataParallel), ddp_eager, whole, cut."""
     torch._dynamo.reset()
     torch._dynamo.config.optimize_ddp = how == "cut"
-    model = on_device(lambda: Chain(layers, 640, bias))
-    run = model if how in ("eager", "compiled") else nn.parallel.DistributedDataParallel(model, device_ids=[LOCAL], gradient_as_bucket_view=True, bucket_cap_mb=1)
+    model = on_device(make)
+    run = model if how in ("eager", "compiled") else nn.parallel.DistributedDataParallel(model, device_ids=[LOCAL], gradient_as_bucket_view=True, bucket_cap_mb=bucket_mb)
     run = torch.compile(run) if how in ("compiled", "whole", "cut") else run
-    x = torch.randn(16, 640, device=DEVICE)
+    tokens = tokens_of(facts, 1)
 
     def step():
-        run(x).backward()
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = run(input_ids=tokens, labels=tokens).loss
+        loss.backward()
         if how in ("eager", "compiled"):
             model.zero_grad(set_to_none=True)
     return time_steps(step, warm=10, steps=50)["step_time_s"]
 
 
 def host_costs(out):
-    results = [{"layers": layers, "bias": bias, "how": how, "step_time_s": host_step(layers, bias, how)}
-               for how in ("eager", "compiled", "ddp_eager", "whole", "cut") for bias in (False, True) for layers in (16, 48)]
-    if RANK == 0:
-        for r in results:
-            print(r, flush=True)
-        with open(os.path.join(out, "host.json"), "w") as f:
-            json.dump({"gpu": torch.cuda.get_device_name(), "gpus": WORLD, "torch": torch.__version__, "rows": 16, "width": 640, "bucket_cap_mb": 1, "results": results}, f, indent=1)
+    """GPT-2 and Llama so narrow that the device idles. Buckets of 0.25 MiB hold a GPT-2 layer's weights three times, as those of 25 MiB do at width 1280."""
+    results = []
+    for name, model in (("gpt2", lambda layers: gpt2(layers, 128, 2, 512, 16)), ("llama", lambda layers: llama(layers, 128, 2, 2, 512, 512, 16))):
+        for how, bucket_mb in (("eager", 0.25), ("compiled", 0.25), ("ddp_eager", 0.25), ("whole", 0.25), ("cut", 0.25), ("cut", 2.5)):
+            for layers in (8, 24):
+                make, facts = model(layers)
+                results.append({"model": name, "layers": layers, "how": how, "bucket_mb": bucket_mb, "step_time_s": host_step(make, facts, how, bucket_mb)})
+                if RANK == 0:
+                    print(results[-1], flush=True)
+                    with open(os.path.join(out, "host.json"), "w") as f:
+                        json.dump({"gpu": torch.cuda.get_device_name(), "gpus": WORLD, "torch": torch.__version__, "results": results}, f, indent=1)
 
 
 def main():
