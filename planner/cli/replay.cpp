@@ -10,6 +10,7 @@
 #include "sim/core/units_text.h"
 #include "sim/engine/engine.h"
 #include "sim/replay/account.h"
+#include "sim/replay/captured_gpu.h"
 #include "sim/replay/report.h"
 #include "sim/replay/rescale.h"
 #include "sim/replay/untimed.h"
@@ -144,11 +145,11 @@ std::string steps_text(const std::vector<replay::Account>& steps) {
 std::string micro_batches(const replay::Sizes& sizes) { return fmt::format("{} micro-batch{}", sizes.micro_batches, sizes.micro_batches == 1 ? "" : "es"); }
 
 std::string machine_hint(const trace::ImportedRun& run) {
-  std::string text = run.ranks.front().gpu.empty() ? "" : "it ran on " + run.ranks.front().gpu + "; ";
-  text += "one of: ";
-  const auto names = cluster::builtin_cluster_names();
-  for (std::size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : ", ") + std::string(names[i]);
-  return text;
+  const std::string& gpu = run.ranks.front().gpu;
+  if (const std::string names = gpu.empty() ? "" : replay::machines_with(gpu); !names.empty()) return "it ran on " + gpu + ", which these have: " + names;
+  std::string names;
+  for (const std::string& name : cluster::builtin_cluster_names()) names += (names.empty() ? "" : ", ") + name;
+  return (gpu.empty() ? "" : "it ran on " + gpu + ", which no builtin machine has; ") + ("one of: " + names);
 }
 
 ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
@@ -168,12 +169,17 @@ ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
   if (!flags.boundary.empty()) request.boundary = parse_bytes(flags.boundary);
   const Simulated wanted_job = simulate(run, request, !flags.trace.empty());
   const replay::Rescale as_captured{.captured = captured, .wanted = captured, .from = request.from, .to = request.from, .boundary = request.boundary};
-  replay::Rescale fed = request;
-  fed.host = 0.0;
   fmt::print("captured: dp {} x tp {} x pp {}, {}, on {}\n", captured.dp, captured.tp, captured.pp, micro_batches(captured), from.cluster.name);
   fmt::print("wanted:   dp {} x tp {} x pp {}, {}, on {} GPUs of {}: {} a step ({}; {} of {} ranks simulated)\n", wanted.dp, wanted.tp, wanted.pp, micro_batches(wanted), wanted.ranks(), to.cluster.name,
              to_text(Seconds(wanted_job.step.step_s)), steps_text(wanted_job.steps), wanted_job.folded.multiplicity.size(), wanted.ranks());
-  fmt::print("{}", replay::text_of({.replayed = wanted_job.notes.size() == 1 ? replayed_step(run) : std::nullopt, .captured = simulate(run, as_captured, false).step, .wanted = wanted_job.step, .fed = simulate(run, fed, false).step}));
+  replay::Sides sides{.replayed = wanted_job.notes.size() == 1 ? replayed_step(run) : std::nullopt, .captured = {}, .wanted = wanted_job.step, .fed = std::nullopt};
+  sides.captured = from.cluster.name == to.cluster.name && captured == wanted ? wanted_job.step : simulate(run, as_captured, false).step;
+  if (replay::host_binds(sides.wanted)) {
+    replay::Rescale fed = request;
+    fed.host = 0.0;
+    sides.fed = simulate(run, fed, false).step;
+  }
+  fmt::print("{}", replay::text_of(sides));
   if (run.matching.report.entries().count("import.match.members_not_imported") != 0 && !trace::waiting_apart(run.run)) {
     fmt::print("Communication holds what imported ranks waited for others, whose files are not imported: import all ranks of a group to tell it apart.\n");
   }

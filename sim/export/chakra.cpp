@@ -9,6 +9,8 @@
 #include "sim/export/export.h"
 #include "sim/export/self_time.h"
 #include "sim/export/times.h"
+#include "sim/export/words.h"
+#include "sim/trace/steps.h"
 
 namespace sgsim::exporting {
 namespace {
@@ -21,10 +23,6 @@ constexpr std::uint32_t kInt32 = 7, kInt64 = 9, kUint64 = 13, kBool = 27, kStrin
 
 void put_integer(Writer& message, std::string_view name, std::int64_t value, std::uint32_t field = kInt64, std::uint32_t place = 10) { message.message(place, Writer().text(1, name).integer(field, value)); }
 void put_text(Writer& message, std::string_view name, std::string_view value, std::uint32_t place = 10) { message.message(place, Writer().text(1, name).text(kString, value)); }
-
-/// The attribute "category" has the words of profiler traces; with it our reader knows calls, steps and memsets again.
-const char* category_of(trace::HostKind kind) { return kind == trace::HostKind::op ? "cpu_op" : kind == trace::HostKind::annotation ? "user_annotation" : "python_function"; }
-const char* category_of(trace::DeviceKind kind) { return kind == trace::DeviceKind::kernel ? "kernel" : kind == trace::DeviceKind::copy ? "gpu_memcpy" : "gpu_memset"; }
 
 /// CollectiveCommType; -1 where Chakra has none.
 std::int64_t comm_type(trace::CommKind kind) {
@@ -47,7 +45,7 @@ class RankWriter {
   RankWriter(const trace::ImportedRun& run, const trace::RankTrace& rank, Diagnostics& report) : run_(run), rank_(rank), report_(report), timed_(has_times(rank)) {
     std::set<trace::Nanoseconds> marked;
     for (const trace::HostOp& op : rank_.ops) {
-      if (run_.strings.at(op.name).starts_with("ProfilerStep#")) marked.insert(op.start);
+      if (run_.strings.at(op.name).starts_with(trace::kStepMark)) marked.insert(op.start);
     }
     for (std::uint32_t s = 0; s < rank_.steps.size(); ++s) {
       if (marked.count(rank_.steps[s].start) == 0) steps_.push_back(s);
@@ -79,7 +77,6 @@ class RankWriter {
     out_ += message.bytes();
   }
 
-  static std::string name_of(const trace::Step& step) { return fmt::format("ProfilerStep#{}", std::max<std::int64_t>(0, step.number)); }
   [[nodiscard]] std::uint32_t id_of(const trace::Node& node) const {
     return node.index + (node.table == trace::NodeTable::ops ? 0 : node.table == trace::NodeTable::calls ? first_call_ : first_device_);
   }
@@ -176,8 +173,8 @@ class RankWriter {
 
   void write_step(std::uint32_t i) {
     const trace::Step& step = rank_.steps[steps_[i]];
-    put(begin_host(first_step_ + i, name_of(step), "user_annotation", step.start, step.duration, step.thread));
-    count("step", Severity::info, name_of(step));
+    put(begin_host(first_step_ + i, trace::step_name(step.number), "user_annotation", step.start, step.duration, step.thread));
+    count("step", Severity::info, trace::step_name(step.number));
   }
 
   void put_stream(std::uint32_t stream, Writer& node) const {

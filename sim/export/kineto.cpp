@@ -6,7 +6,9 @@
 
 #include "sim/export/export.h"
 #include "sim/export/times.h"
+#include "sim/export/words.h"
 #include "sim/timeline/trace_writer.h"
+#include "sim/trace/steps.h"
 
 namespace sgsim::exporting {
 namespace {
@@ -26,7 +28,7 @@ class RankWriter {
     number_ = rank_.rank >= 0 ? rank_.rank : static_cast<std::int32_t>(index);
     write_header();
     for (const trace::HostOp& op : rank_.ops) {
-      if (run_.strings.at(op.name).starts_with("ProfilerStep#")) marked_.emplace(op.thread, op.start);
+      if (run_.strings.at(op.name).starts_with(trace::kStepMark)) marked_.emplace(op.thread, op.start);
       write_host_op(op);
     }
     for (const trace::HostCall& call : rank_.calls) write_call(call);
@@ -42,10 +44,11 @@ class RankWriter {
   void text(std::string_view value) { timeline::append_json_string(out_, value); }
 
   void write_header() {
-    const std::uint32_t world = std::max<std::uint32_t>(rank_.world_size, static_cast<std::uint32_t>(run_.ranks.size()));
+    auto world = std::max<std::uint32_t>(rank_.world_size, static_cast<std::uint32_t>(run_.ranks.size()));
+    for (const trace::RankTrace& rank : run_.ranks) world = std::max(world, static_cast<std::uint32_t>(rank.rank + 1));
     out_ += "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [{\"id\": 0, \"name\": ";
     text(rank_.gpu.empty() ? "unknown" : rank_.gpu);
-    out_ += fmt::format("}}],\n\"distributedInfo\": {{\"backend\": \"nccl\", \"rank\": {}, \"world_size\": {}}},\n\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": {},\n\"traceEvents\": [\n", number_, world, base_);
+    out_ += fmt::format("}}],\n\"distributedInfo\": {{\"backend\": \"nccl\", \"rank\": {}, \"world_size\": {}}},\n{}\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": {},\n\"traceEvents\": [\n", number_, world, rank_.ends_early ? "\"endsEarly\": true,\n" : "", base_);
   }
 
   /// "{"ph": "X", "cat": ..., "name": ..., "pid": ..., "tid": ..., "ts": ..., "dur": ..., "args": {" : the caller ends it.
@@ -76,15 +79,14 @@ class RankWriter {
       count("without_time", Severity::error, run_.strings.at(op.name));
       return;
     }
-    const char* category = op.kind == trace::HostKind::op ? "cpu_op" : op.kind == trace::HostKind::python ? "python_function" : "user_annotation";
-    begin(category, run_.strings.at(op.name), process(op.thread), thread(op.thread), op.start, op.duration);
+    begin(category_of(op.kind), run_.strings.at(op.name), process(op.thread), thread(op.thread), op.start, op.duration);
     if (op.id >= 0) out_ += fmt::format("\"External id\": {}", op.id);
     end();
   }
 
   void write_step(const trace::Step& step) {
     if (step.start == trace::kNoTime || marked_.contains({step.thread, step.start})) return;  // its mark was written as what it is: an annotation, in old files an operator
-    begin("user_annotation", fmt::format("ProfilerStep#{}", std::max<std::int64_t>(0, step.number)), process(step.thread), thread(step.thread), step.start, step.duration);
+    begin("user_annotation", trace::step_name(step.number), process(step.thread), thread(step.thread), step.start, step.duration);
     end();
   }
 
@@ -103,8 +105,7 @@ class RankWriter {
       return;
     }
     const trace::Stream stream = op.stream < rank_.streams.size() ? rank_.streams[op.stream] : trace::Stream{};
-    const char* category = op.kind == trace::DeviceKind::kernel ? "kernel" : op.kind == trace::DeviceKind::copy ? "gpu_memcpy" : "gpu_memset";
-    begin(category, run_.strings.at(op.name), std::to_string(stream.device), std::to_string(stream.stream), op.start, op.duration);
+    begin(category_of(op.kind), run_.strings.at(op.name), std::to_string(stream.device), std::to_string(stream.stream), op.start, op.duration);
     out_ += fmt::format("\"device\": {}, \"context\": 1, \"stream\": {}, \"correlation\": {}", stream.device, stream.stream, op.correlation);
     if (op.op != trace::kNone && rank_.ops[op.op].id >= 0) out_ += fmt::format(", \"External id\": {}", rank_.ops[op.op].id);
     if (op.graph_node != 0) out_ += fmt::format(", \"graph node id\": {}", op.graph_node);

@@ -48,8 +48,8 @@ std::string row(const char* name, const Account& a) {
 }  // namespace
 
 std::span<const timeline::Span> spans_of(const timeline::Timeline& timeline, std::uint32_t rank) {
-  const auto first = std::find_if(timeline.spans.begin(), timeline.spans.end(), [&](const timeline::Span& s) { return s.rank == rank; });
-  const auto last = std::find_if(first, timeline.spans.end(), [&](const timeline::Span& s) { return s.rank != rank; });
+  const auto first = std::partition_point(timeline.spans.begin(), timeline.spans.end(), [&](const timeline::Span& s) { return s.rank < rank; });
+  const auto last = std::partition_point(first, timeline.spans.end(), [&](const timeline::Span& s) { return s.rank == rank; });
   return {first, last};
 }
 
@@ -103,15 +103,17 @@ std::string text_of(const Account& a) {
                      a.gaps_s * 1e3, a.host_s * 1e3, a.step_s > 0.0 ? a.host_s / a.step_s * 100.0 : 0.0);
 }
 
+bool host_binds(const Account& step) { return step.step_s > 0.0 && step.host_s / step.step_s >= kHostBinds; }
+
 std::string text_of(const Sides& sides) {
   const Account &captured = sides.captured, &wanted = sides.wanted;
   std::string text = fmt::format("{:<34} {:>10} {:>12} {:>14} {:>10} {:>12} {:>12}\n", "one step of the first rank, ms", "step", "device busy", "exposed comm.", "waiting", "launch gaps", "host-bound");
   if (sides.replayed) text += row("as captured, each rank its own", *sides.replayed) + row("as captured, all as the first", captured);
   else text += row("as captured", captured);
   text += row("as wanted", wanted);
-  const double host = wanted.step_s > 0.0 ? wanted.host_s / wanted.step_s : 0.0;
-  if (host < kHostBinds) return text;
-  text += row("as wanted, host never late", sides.fed);
+  if (!host_binds(wanted) || !sides.fed) return text;
+  const double host = wanted.host_s / wanted.step_s;
+  text += row("as wanted, host never late", *sides.fed);
   const bool same = std::fabs(wanted.step_s - captured.step_s) <= kNoChange * captured.step_s;
   text += fmt::format("{} % of the wanted step the device idles because the host has not launched its next kernel yet; the host's times are the captured ones, whatever the sizes, GPUs or network{}.\n",
                       static_cast<int>(std::lround(host * 100.0)), same ? ": that is why the step hardly changes" : "");

@@ -35,8 +35,10 @@ struct Account {
 struct Sides {
   std::optional<Account> replayed;  // every captured rank with its own program; nothing where one rank was captured
   Account captured, wanted;         // both as rescaling makes them: every rank of a stage runs one captured program
-  Account fed;                      // the wanted job if the host were never late
+  std::optional<Account> fed;       // the wanted job if the host were never late; shown where host_binds(wanted)
 };
+/// More than a fifth of the step the device waits for the host to issue something.
+[[nodiscard]] bool host_binds(const Account& step);
 [[nodiscard]] std::string text_of(const Sides& sides);
 
 }  // namespace sgsim::replay

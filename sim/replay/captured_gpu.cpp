@@ -5,8 +5,6 @@
 #include "sim/core/error.h"
 
 namespace sgsim::replay {
-namespace {
-
 std::string machines_with(std::string_view gpu) {
   std::string names;
   for (const std::string& name : cluster::builtin_cluster_names()) {
@@ -14,8 +12,6 @@ std::string machines_with(std::string_view gpu) {
   }
   return names;
 }
-
-}  // namespace
 
 void check_captured_gpu(const trace::ImportedRun& run, const cluster::Cluster& machine, Diagnostics& report) {
   const std::string& expected = machine.node.gpu.name;

@@ -58,7 +58,7 @@ class Artist {
     for (std::size_t s = 0; s < count; ++s) {
       if (!begin[s]) continue;
       const Seconds from = s > 0 && end[s - 1] ? std::min(*end[s - 1], *end[s]) : *begin[s];
-      writer_.slice(rank, thread, from, *end[s], fmt::format("ProfilerStep#{}", notes_->steps[s].number), "step", {});
+      writer_.slice(rank, thread, from, *end[s], trace::step_name(notes_->steps[s].number), "step", {});
     }
   }
 

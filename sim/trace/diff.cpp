@@ -30,7 +30,7 @@ struct Side {
 /// What of each device operation is its own: of a collective, the transfer without the waiting for other members, where that is known.
 struct Own {
   std::vector<Nanoseconds> duration, waiting;  // by device operation
-  bool known = true;                           // false: collectives whose waiting is in their duration
+  bool known = true;                           // false: there are collectives whose waiting is in their duration
 };
 
 std::vector<Own> own_times(const ImportedRun& run) {
@@ -45,16 +45,23 @@ std::vector<Own> own_times(const ImportedRun& run) {
     result[r].known = waiting_apart(run) || rank.collectives.empty();
   }
   if (run.format == "own_timeline" || run.ranks.size() < 2) return result;
+  std::vector<std::size_t> told(run.ranks.size(), 0);  // collectives whose transfer is known from several members
   for (const Matched& m : match_collectives(run).operations) {
     if (m.members.size() < 2) continue;
     for (const Member& member : m.members) {
       if (kernel_of(run, member) == nullptr) continue;
       const std::uint32_t op = run.ranks[member.rank].collectives[member.collective].device_op;
       Own& own = result[member.rank];
-      own.known = true;
+      ++told[member.rank];
       own.waiting[op] = std::max<Nanoseconds>(0, own.duration[op] - m.transfer);
       own.duration[op] = std::min(own.duration[op], m.transfer);
     }
+  }
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    const RankTrace& rank = run.ranks[r];
+    const auto waits = [&](const Collective& c) { return c.device_op != kNone && rank.device_ops[c.device_op].start != kNoTime && (c.group == kNone || run.groups[c.group].size != 1); };
+    const auto wait = static_cast<std::size_t>(std::count_if(rank.collectives.begin(), rank.collectives.end(), waits));
+    result[r].known = result[r].known || told[r] >= wait;
   }
   return result;
 }

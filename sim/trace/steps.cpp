@@ -102,6 +102,8 @@ void cut(RankTrace& rank, Nanoseconds at) {
 
 }  // namespace
 
+std::string step_name(std::int64_t number) { return std::string(kStepMark) + std::to_string(std::max<std::int64_t>(0, number)); }
+
 Steps find_steps(const ImportedRun& run, const RankTrace& rank) {
   Steps steps;
   for (const Step& s : rank.steps) steps.windows.push_back({s.number, s.start, s.start + s.duration});

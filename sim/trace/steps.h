@@ -1,11 +1,17 @@
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/core/diagnostics.h"
 #include "sim/trace/imported_run.h"
 
 namespace sgsim::trace {
+
+/// What profilers and our own files call the mark of a step: this and its number.
+inline constexpr std::string_view kStepMark = "ProfilerStep#";
+[[nodiscard]] std::string step_name(std::int64_t number);  // of a step without number: 0
 
 /// A stretch of the trace that is one step: device operations that the host issued in [from, to).
 struct StepWindow {

@@ -309,20 +309,6 @@ trace::CommKind kind_of_type(std::int64_t comm_type) {
   }
 }
 
-std::int64_t type_of_kind(trace::CommKind kind) {
-  using trace::CommKind;
-  switch (kind) {
-    case CommKind::all_reduce: return 0;
-    case CommKind::reduce: return 1;
-    case CommKind::all_gather: return 2;
-    case CommKind::broadcast: return 5;
-    case CommKind::all_to_all: return 6;
-    case CommKind::reduce_scatter: return 7;
-    case CommKind::barrier: return 9;
-    default: return -1;
-  }
-}
-
 trace::ImportedRun parse(std::string_view bytes, const std::string& file) {
   trace::ImportedRun run;
   run.format = "chakra";

@@ -18,7 +18,5 @@ namespace sgsim::import::chakra {
 
 /// CollectiveCommType of et_def.
 [[nodiscard]] trace::CommKind kind_of_type(std::int64_t comm_type);
-/// Its inverse; -1 for kinds that Chakra does not have as collectives.
-[[nodiscard]] std::int64_t type_of_kind(trace::CommKind kind);
 
 }  // namespace sgsim::import::chakra

@@ -71,9 +71,11 @@ Value value_of(const Json& json) {
 struct Reading {
   Node node;
   Diagnostics& report;
-  std::string label;  // for examples: "node 3 "gemm""
 
-  void count(std::string_view what, Severity severity, std::string_view example) { report.add(fmt::format("import.chakra.{}", what), severity, fmt::format("{}: {}", label, example)); }
+  void count(std::string_view what, Severity severity, std::string_view example) {
+    const std::string label = node.numbered ? fmt::format("node {} \"{}\"", node.id, node.name) : fmt::format("node \"{}\"", node.name);
+    report.add(fmt::format("import.chakra.{}", what), severity, fmt::format("{}: {}", label, example));
+  }
 };
 
 void read_ids(const Json& json, std::vector<std::uint64_t>& ids, Reading& reading) {
@@ -135,26 +137,26 @@ void read_attributes(const Json& json, Node& node, Diagnostics& report) {
   }
 }
 
-/// The id, and what the node is called in examples.
+/// The id and the name, of which examples are called.
 void read_name(const Json& json, Reading& reading) {
-  std::string id = "none";
+  const Json* id = nullptr;
   reading.node.numbered = false;
   for (const auto& [key, item] : json.items()) {
     const std::string word = plain(key);
     if (word == "name" && item.is_string()) reading.node.name = item.get<std::string>();
     if (word != "id") continue;
-    id = item.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80);
+    id = &item;
     if (const auto number = id_of(item)) {
       reading.node.id = *number;
       reading.node.numbered = true;
     }
   }
-  reading.label = reading.node.numbered ? fmt::format("node {} \"{}\"", reading.node.id, reading.node.name) : fmt::format("node \"{}\"", reading.node.name);
-  if (!reading.node.numbered) reading.count("unusable_id", Severity::error, fmt::format("its id is {}; it stays, nothing can depend on it", id));
+  const auto text = [&] { return id == nullptr ? "none" : id->dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80); };
+  if (!reading.node.numbered) reading.count("unusable_id", Severity::error, fmt::format("its id is {}; it stays, nothing can depend on it", text()));
 }
 
 Node read_node(const Json& json, Diagnostics& report) {
-  Reading reading{.node = {}, .report = report, .label = {}};
+  Reading reading{.node = {}, .report = report};
   read_name(json, reading);
   Node& node = reading.node;
   for (const auto& [key, item] : json.items()) {

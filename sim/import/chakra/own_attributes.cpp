@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "sim/trace/steps.h"
+
 namespace sgsim::import::chakra {
 namespace {
 
 constexpr std::int64_t kMostRanks = 100'000'000;
-constexpr std::string_view kStepMark = "ProfilerStep#";
 
 }  // namespace
 
@@ -38,8 +39,8 @@ trace::HostKind kind_of(const Node& node) {
 }
 
 std::optional<std::int64_t> step_of(const Node& node) {
-  if (!node.name.starts_with(kStepMark)) return std::nullopt;
-  return std::strtoll(node.name.c_str() + kStepMark.size(), nullptr, 10);
+  if (!node.name.starts_with(trace::kStepMark)) return std::nullopt;
+  return std::strtoll(node.name.c_str() + trace::kStepMark.size(), nullptr, 10);
 }
 
 bool is_set(const Node& node) { return node.text("category") == "gpu_memset"; }

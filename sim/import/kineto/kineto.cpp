@@ -83,7 +83,7 @@ trace::RankTrace read_rank(const std::string& path, trace::ImportedRun& run, Tal
   }
   tell_forgiven(lexer, source, path, tally);
   trace::RankTrace rank = builder.finish(lexer.header());
-  rank.ends_early = lexer.forgiven().unterminated || !source.damage().empty();
+  rank.ends_early = rank.ends_early || lexer.forgiven().unterminated || !source.damage().empty();
   return rank;
 }
 
@@ -129,8 +129,10 @@ void check_ranks(const trace::ImportedRun& run, Tally& tally) {
 }
 
 /// One of the runs that were read together, with what was counted of its files.
-trace::ImportedRun take_run(trace::ImportedRun& all, const OneRun& one, const std::vector<Tally>& tallies) {
-  trace::ImportedRun run{.format = all.format, .strings = all.strings, .groups = all.groups, .ranks = {}, .report = {}};
+trace::ImportedRun take_run(trace::ImportedRun& all, const OneRun& one, const std::vector<Tally>& tallies, bool last) {
+  trace::ImportedRun run{.format = all.format, .strings = {}, .groups = {}, .ranks = {}, .report = {}};
+  if (last) run.strings = std::move(all.strings), run.groups = std::move(all.groups);
+  else run.strings = all.strings, run.groups = all.groups;
   Tally tally;
   for (const std::size_t i : one.ranks) {
     run.ranks.push_back(std::move(all.ranks[i]));
@@ -167,7 +169,8 @@ std::vector<trace::ImportedRun> read_runs(const std::vector<std::string>& paths,
   }
   name_ranks(all, tallies);
   std::vector<trace::ImportedRun> runs;
-  for (const OneRun& one : runs_apart(all)) runs.push_back(take_run(all, one, tallies));
+  const std::vector<OneRun> apart = runs_apart(all);
+  for (const OneRun& one : apart) runs.push_back(take_run(all, one, tallies, &one == &apart.back()));
   return runs;
 }
 

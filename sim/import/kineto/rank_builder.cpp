@@ -7,6 +7,7 @@
 
 #include "sim/import/kineto/categories.h"
 #include "sim/import/kineto/number.h"
+#include "sim/trace/steps.h"
 
 namespace sgsim::import::kineto {
 namespace {
@@ -17,7 +18,7 @@ using trace::Nanoseconds;
 constexpr Nanoseconds kNanosecondTimes = 100'000'000'000'000'000;  // 1e17, of the number as written
 constexpr Nanoseconds kFarthestTime = 4'000'000'000'000'000'000;   // 127 years: differences of two times stay in 63 bits
 constexpr Nanoseconds kLongestDuration = 86'400'000'000'000 * 30;  // 30 days
-constexpr std::string_view kStepMark = "ProfilerStep#";
+using trace::kStepMark;
 
 bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
@@ -257,6 +258,7 @@ void RankBuilder::read_header(const std::map<std::string, std::string, std::less
     const auto found = object.find(key);
     return found != object.end() && found->is_number() ? found->get<std::int64_t>() : fallback;
   };
+  if (const Json cut = parse("endsEarly"); cut.is_boolean()) rank_.ends_early = cut.get<bool>();  // of a file that sgsim export wrote of one that was cut
   if (const Json info = parse("distributedInfo"); info.is_object()) {
     constexpr std::int64_t kMostRanks = 1 << 24;  // beyond any machine
     const std::int64_t rank = number_in(info, "rank", -1), world = number_in(info, "world_size", 0);
@@ -265,7 +267,10 @@ void RankBuilder::read_header(const std::map<std::string, std::string, std::less
     const bool told = info.contains("rank") && info["rank"].is_number();
     if (told && (rank < 0 || rank > kMostRanks)) tally_.add(Count::rank_impossible, rank_.file + ": rank " + std::to_string(rank) + ", taken as not told");
     else rank_.rank = static_cast<std::int32_t>(rank);
-    if (rank_.world_size > 0 && rank_.rank >= static_cast<std::int32_t>(rank_.world_size)) tally_.add(Count::rank_impossible, rank_.file + ": rank " + std::to_string(rank) + " of " + std::to_string(world));
+    if (rank_.world_size > 0 && rank_.rank >= static_cast<std::int32_t>(rank_.world_size)) {  // the number tells files apart, sizes of the job follow from the other
+      tally_.add(Count::rank_impossible, rank_.file + ": rank " + std::to_string(rank) + " of " + std::to_string(world) + "; the number of ranks is taken as not told");
+      rank_.world_size = 0;
+    }
     if (const auto groups = info.find("pg_config"); groups != info.end() && groups->is_array()) {
       for (const Json& g : *groups) {
         if (!g.is_object()) continue;

@@ -10,6 +10,7 @@
 #include "sim/import/kineto/categories.h"
 #include "sim/import/kineto/rank_builder.h"
 #include "sim/import/nsys/database.h"
+#include "sim/trace/steps.h"
 
 namespace sgsim::import::nsys {
 namespace {
@@ -227,7 +228,7 @@ class Reader {
       if (ranks_.size() > 1 && key.first != (global_thread & ~kThreadBits)) continue;
       op.thread = thread(owner, global_thread);
       owner.trace.ops.push_back(op);
-      if (name.starts_with("ProfilerStep#")) owner.trace.steps.push_back({.number = number_after(name, "#"), .start = op.start, .duration = op.duration, .thread = op.thread});
+      if (name.starts_with(trace::kStepMark)) owner.trace.steps.push_back({.number = number_after(name, "#"), .start = op.start, .duration = op.duration, .thread = op.thread});
     }
   }
 

@@ -8,6 +8,7 @@
 #include "sim/import/order/order.h"
 #include "sim/import/pytorch_et/document.h"
 #include "sim/import/whole_file.h"
+#include "sim/trace/steps.h"
 
 namespace sgsim::import::pytorch_et {
 namespace {
@@ -52,7 +53,7 @@ class Builder {
       index_.emplace(node.id, static_cast<std::uint32_t>(rank_.ops.size()));
       rank_.ops.push_back(op);
       count(operation ? "op" : "annotation", Severity::info, node.name);
-      if (node.name.starts_with("ProfilerStep#")) add_step(node);
+      if (node.name.starts_with(trace::kStepMark)) add_step(node);
     }
   }
 

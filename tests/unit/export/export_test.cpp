@@ -181,6 +181,25 @@ TEST_CASE("Kineto: written, read back without loss of a nanosecond") {
   CHECK(b.steps[0].duration == 20'000);
 }
 
+TEST_CASE("Kineto: a file that was cut says so again; as many ranks as the highest number asks for") {
+  trace::ImportedRun run = small_run();
+  run.ranks[0].ends_early = true;
+  run.ranks[0].rank = 5;
+  Diagnostics report;
+  const std::string path = (std::filesystem::temp_directory_path() / "sgsim_export_cut_test.json").string();
+  write_text_file(path, exporting::kineto(run, 0, report));
+  const trace::ImportedRun back = import::kineto::read({path}, {});
+  std::filesystem::remove(path);
+  CHECK(back.ranks.at(0).ends_early);
+  CHECK(back.ranks[0].rank == 5);
+  CHECK(back.ranks[0].world_size == 6);
+  CHECK(back.report.entries().count("import.kineto.rank_impossible") == 0);
+  run.ranks[0].ends_early = false;
+  write_text_file(path, exporting::kineto(run, 0, report));
+  CHECK_FALSE(import::kineto::read({path}, {}).ranks.at(0).ends_early);
+  std::filesystem::remove(path);
+}
+
 TEST_CASE("Kineto: a step that old files mark by an operator is written once, as that operator") {
   trace::ImportedRun run = small_run();
   trace::RankTrace& rank = run.ranks[0];

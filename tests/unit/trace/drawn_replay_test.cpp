@@ -161,3 +161,18 @@ TEST_CASE("operations beside their stream are read back as that stream's, and ma
   CHECK(diff.by_stream.size() == 1);
   CHECK(largest_change(diff.by_stream) < 1e-9);
 }
+
+TEST_CASE("one communicator that is matched over ranks does not tell the waiting of another apart") {
+  const auto events = [](double late, int rank) {
+    std::vector<std::string> list = two_steps(late);
+    list.push_back(launch(300, 50));
+    list.push_back(kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 310, 40, 11, 50,
+                          fmt::format(R"(,"Collective name":"allreduce","In msg nelems":64,"Out msg nelems":64,"Group size":2,"dtype":"BFloat16","Process Group Name":"{}","Process Group Ranks":"[{}, {}]")", 8 + rank, rank, 7 + rank)));
+    return list;
+  };
+  const auto run = import::kineto::read({write_trace("partly0", trace_text(events(0, 0), 0, 16)), write_trace("partly1", trace_text(events(40, 1), 1, 16))}, {});
+  REQUIRE(run.groups.size() == 3);
+  CHECK_FALSE(trace::diff_runs(run, run).waiting_apart_a);
+  const auto whole = import::kineto::read({write_trace("partly2", trace_text(two_steps(0), 0, 2)), write_trace("partly3", trace_text(two_steps(40), 1, 2))}, {});
+  CHECK(trace::diff_runs(whole, whole).waiting_apart_a);
+}

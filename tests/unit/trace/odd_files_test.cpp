@@ -199,7 +199,7 @@ TEST_CASE("impossible ranks and world sizes are told") {
   };
   CHECK(counted(read("1", "2"), "rank_impossible") == 0);
   CHECK(read("1", "2").ranks[0].rank == 1);
-  for (const auto& [rank, world, kept, size] : std::vector<std::tuple<const char*, const char*, int, std::uint32_t>>{{"5", "2", 5, 2}, {"-3", "2", -1, 2}, {"1000000000000", "2", -1, 2}, {"1", "10000000000000", 1, 0}}) {
+  for (const auto& [rank, world, kept, size] : std::vector<std::tuple<const char*, const char*, int, std::uint32_t>>{{"5", "2", 5, 0}, {"-3", "2", -1, 2}, {"1000000000000", "2", -1, 2}, {"1", "10000000000000", 1, 0}}) {
     const auto run = read(rank, world);
     INFO(rank << " of " << world);
     CHECK(counted(run, "rank_impossible") == 1);
