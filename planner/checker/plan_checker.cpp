@@ -148,7 +148,7 @@ class Check {
   /// Runs the schedule as a token game: a pass needs its neighbour's; everything must come to its end.
   void pipeline() {
     if (c_.schedule != "gpipe" && c_.schedule != "1f1b" && c_.schedule != "interleaved" && c_.schedule != "zb_h1") return wrong("an unknown schedule, {}", c_.schedule);
-    if (c_.schedule == "zb_h1" && c_.recomputes) return wrong("split backward passes with recomputation");
+    if (c_.schedule == "zb_h1" && (c_.sharding == "zero2" || c_.resharded)) return wrong("split backward passes with gradients or parameters that are given up between them");
     if ((c_.virtual_stages > 1) != (c_.schedule == "interleaved")) return wrong("{} with {} chunks a stage", c_.schedule, c_.virtual_stages);
     const std::int64_t rounds = rounds_;
     if (c_.virtual_stages > 1 && rounds % c_.pp != 0) return wrong("{} micro-batches do not fill groups of {}", rounds, c_.pp);

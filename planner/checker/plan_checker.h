@@ -20,6 +20,7 @@ struct Claim {
   // plan
   int dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
   std::string sharding;                 // ddp, zero1, zero2, fsdp, hybrid
+  bool resharded = false;               // fsdp, hybrid: units are given up after the forward pass
   std::string schedule;                 // gpipe, 1f1b, interleaved, zb_h1
   int shard_group = 0;                  // hybrid: ranks of one copy
   int virtual_stages = 1;

@@ -35,6 +35,7 @@ struct Flags {
   std::size_t rerank = 0;
   bool placement = false, what_if = false;
   int split = 0;
+  double overlap_share = 70.0;  // percent
   std::string out;
 };
 
@@ -176,7 +177,7 @@ void print(const Flags& flags, const search::ReportInput& report) {
     return;
   }
   fmt::print("{}\n{}", search::text_report(report), claims_text(result, flags.top, report.what_if));
-  if (!report.placement.empty()) fmt::print("{}", placement_text(report.placement));
+  if (!report.placement.empty()) fmt::print("{}", placement_text(result.ranked.front().candidate.plan, report.scenario.cluster.node.gpus, report.placement));
 }
 
 ExitCode plan(const Flags& flags) {
@@ -186,7 +187,8 @@ ExitCode plan(const Flags& flags) {
   const scenario::Inputs inputs = cache.load(s);
   search::SearchOptions options = options_of(flags, s.economics);
   if (flags.split > 0) {
-    fmt::print("{}", search::split_text(s, inputs, flags.split));
+    const search::ModelSplit split = search::split_model(s, inputs, flags.split, flags.overlap_share / 100.0);
+    fmt::print("{}", flags.json ? search::split_json(split, s.file) : search::split_text(split));
     return ExitCode::good;
   }
   const std::vector<int> nodes = nodes_of(flags, s);
@@ -210,9 +212,10 @@ ExitCode plan(const Flags& flags) {
     options.budget = budget.share(flags.rerank > 0 ? 0.75 : 1.0);
     if (flags.what_if) report.what_if = search::what_if(problem, axes, options, best.candidate);
     if (flags.what_if) bar.finish();
-    if (flags.placement && best.exact) report.placement = placement_of_best(problem, best.candidate);
-    if (flags.placement && !best.exact) fmt::print(stderr, "no placement: the best plan is an estimate, simulating it takes long\n");
-    report.reference = reference_times(problem, result, flags.rerank, [&] { return interrupted || budget.over(); });
+    const auto stop = [&] { return interrupted || budget.over(); };
+    if (flags.placement) report.placement = placement_of_best(problem, best.candidate, stop);
+    if (flags.placement && report.placement.empty()) fmt::print(stderr, "no placement: no time left to simulate the best plan's\n");
+    report.reference = reference_times(problem, result, flags.rerank, stop);
   }
   static_cast<void>(check_claims(s, inputs, result, options.memory_margin, flags.top, report.what_if));
   print(flags, report);
@@ -229,7 +232,7 @@ void add_plan(CLI::App& app, Action& chosen) {
   flags->scenario.add(*command, false);
   command->add_option("--top", flags->top, "Plans to show (default 5)")->check(CLI::Range(1, 1000));
   command->add_option("--objective", flags->objective, "What to minimise (default time); goodput: time with failures counted")->check(CLI::IsMember({"time", "cost", "goodput", "memory"}));
-  CLI::Option* json = command->add_flag("--json", flags->json, "Print JSON (docs/planning.md)");
+  command->add_flag("--json", flags->json, "Print JSON (docs/planning.md)");
   command->add_option("--budget", flags->budget, "Stop after so many seconds with the best so far")->type_name("SECONDS")->check(positive());
   command->add_option("--memory-margin", flags->memory_margin, "Percent of what a plan needs that must be left on top (default 10: the error of predicted memory, docs/planning.md)")->type_name("PERCENT")->check(percent(900.0));
   command->add_option("-j,--threads", flags->threads, "Threads (default: one a core)")->check(CLI::Range(1U, 1024U));
@@ -241,7 +244,8 @@ void add_plan(CLI::App& app, Action& chosen) {
   command->add_option("--rerank", flags->rerank, "Simulate the first N with the simgrid engine too (links shared max-min)")->type_name("N")->check(CLI::Range(0, 1000));
   command->add_flag("--placement", flags->placement, "Say what other orders of ranks on GPUs would cost the best plan");
   command->add_flag("--what-if", flags->what_if, "Search again with more memory, fewer nodes and a slower fabric");
-  command->add_option("--split", flags->split, "Instead of a search: cut the model's graph into N pipeline stages, and into FSDP units")->type_name("N")->check(CLI::Range(1, 1024))->excludes(json);
+  command->add_option("--split", flags->split, "Instead of a search: cut the model's graph into N pipeline stages, and into FSDP units")->type_name("N")->check(CLI::Range(1, 1024));
+  command->add_option("--overlap-share", flags->overlap_share, "With --split: a cut overlaps while the larger of communication and computation is at most so much of their sum (default 70)")->type_name("PERCENT")->check(percent(100.0));
   command->add_option("--export", flags->out, "Write the best plan for torchtitan, Megatron-LM, DeepSpeed and FSDP2 to this folder")->type_name("DIR");
   command->callback([flags, &chosen] { chosen = [flags] { return plan(*flags); }; });
 }

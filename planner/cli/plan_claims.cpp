@@ -9,6 +9,7 @@
 #include "planner/search/report.h"
 #include "sim/core/error.h"
 #include "sim/graph/dtype.h"
+#include "sim/lower/data_parallel/state_types.h"
 #include "sim/scenario/json_reader.h"
 #include "sim/scenario/names.h"
 
@@ -37,6 +38,7 @@ checker::Claim claim_of(const scenario::Scenario& s, const scenario::Inputs& inp
   if (peak != inputs.profile->gpu.peak.end()) c.gpu_flops = peak->second.value.value();
   c.dp = p.dp, c.tp = p.tp, c.pp = p.pp, c.cp = p.cp, c.ep = p.ep;
   c.shard_group = p.fsdp.shard_group;
+  c.resharded = lower::fully_sharded(p.sharding) && p.fsdp.reshard_after_forward;
   c.virtual_stages = p.virtual_stages;
   c.sequence_parallel = p.sequence_parallel;
   c.micro_batch = p.micro_batch;
@@ -66,6 +68,7 @@ std::size_t check_claims(const scenario::Scenario& s, const scenario::Inputs& in
   };
   const Bytes memory = s.cluster.node.gpu.memory;
   for (std::size_t i = 0; i < std::min(top, result.ranked.size()); ++i) check(result.ranked[i], memory);
+  if (const search::Found* second = search::runner_up(result)) check(*second, memory);
   for (const search::Found& found : result.front) check(found, memory);
   for (const search::WhatIf& w : what_if) {
     if (w.best) check(*w.best, w.gpu_memory);
@@ -76,8 +79,9 @@ std::size_t check_claims(const scenario::Scenario& s, const scenario::Inputs& in
 std::string claims_text(const search::SearchResult& result, std::size_t top, const std::vector<search::WhatIf>& what_if) {
   const std::size_t best = std::min(top, result.ranked.size()), front = std::min(search::kFrontLines, result.front.size());
   const auto changed = static_cast<std::size_t>(std::count_if(what_if.begin(), what_if.end(), [](const search::WhatIf& w) { return w.best.has_value(); }));
+  const std::size_t second = search::runner_up(result) != nullptr ? 1 : 0;
   if (best + front + changed == 0) return "no plan was printed, and none checked\n";
-  std::string text = fmt::format("{} lines with plans above, each accepted by the independent checker: {} of the best, {} of the front", best + front + changed, best, front);
+  std::string text = fmt::format("{} lines with plans above, each accepted by the independent checker: {} of the best{}, {} of the front", best + second + front + changed, best, second > 0 ? ", the runner-up" : "", front);
   if (changed > 0) text += fmt::format(", {} of what would change it", changed);
   if (result.front.size() > front) text += fmt::format("; so are the {} of the front that are not shown", result.front.size() - front);
   return text + "\n";

@@ -12,6 +12,7 @@
 #include "planner/search/exact.h"
 #include "planner/search/placement.h"
 #include "sim/core/error.h"
+#include "sim/core/stop.h"
 #include "sim/core/text_file.h"
 #include "sim/core/units_text.h"
 
@@ -60,18 +61,21 @@ std::vector<std::pair<std::size_t, double>> reference_times(const search::Proble
   return times;
 }
 
-std::vector<std::pair<std::string, double>> placement_of_best(const search::Problem& problem, const search::Candidate& candidate) {
+std::vector<search::PlacementTime> placement_of_best(const search::Problem& problem, const search::Candidate& candidate, const std::function<bool()>& stop) try {
   search::LayerCostTable table(problem);
-  std::vector<std::pair<std::string, double>> times;
-  for (const search::PlacementTime& t : search::placement_times(problem, table, candidate)) times.emplace_back(search::order_text(candidate.plan, t.order), t.step_time.value());
-  return times;
+  const StopScope scope(stop);
+  stop_if_asked();
+  return search::placement_times(problem, table, candidate);
+} catch (const Stopped&) {
+  return {};
 }
 
-std::string placement_text(const std::vector<std::pair<std::string, double>>& times) {
-  std::string text = "\nranks on GPUs (dimensions of the best plan, neighbours first)\n";
-  for (const auto& [order, seconds] : times) {
-    text += fmt::format("  {:<16} {:>9}  {:+.1f} %{}\n", order.empty() ? "one rank" : order, to_text(Seconds(seconds)), 100.0 * (seconds / times.front().second - 1.0),
-                        order == times.front().first ? "  (assumed everywhere above)" : "");
+std::string placement_text(const plan::Plan& plan, int gpus_a_node, const std::vector<search::PlacementTime>& times) {
+  std::string text = fmt::format("\nranks on GPUs (dimensions of the best plan, neighbours first; GPU g is GPU g mod {} of node g / {})\n", gpus_a_node, gpus_a_node);
+  for (const search::PlacementTime& t : times) {
+    const std::string order = search::order_text(plan, t.order);
+    text += fmt::format("  {:<16} {:>9}  {:+7.1f} %  g = {}{}\n", order.empty() ? "one rank" : order, to_text(t.step_time), 100.0 * (t.step_time / times.front().step_time - 1.0), search::gpu_text(plan, t.order),
+                        &t == &times.front() ? "  (assumed everywhere above)" : "");
   }
   return text;
 }

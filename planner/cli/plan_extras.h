@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/search/placement.h"
 #include "planner/search/search.h"
 #include "sim/scenario/inputs.h"
 
@@ -14,9 +15,9 @@ namespace sgsim::cli {
 /// it was there.
 [[nodiscard]] std::vector<std::pair<std::size_t, double>> reference_times(const search::Problem& problem, const search::SearchResult& result, std::size_t count, const std::function<bool()>& stop);
 
-/// What each order of ranks on GPUs costs the plan: dimensions, neighbours first, and step time in seconds; the usual order first.
-[[nodiscard]] std::vector<std::pair<std::string, double>> placement_of_best(const search::Problem& problem, const search::Candidate& candidate);
-[[nodiscard]] std::string placement_text(const std::vector<std::pair<std::string, double>>& times);
+/// What each order of ranks on GPUs costs the plan, the usual order first. Empty: stop() said so before all were there.
+[[nodiscard]] std::vector<search::PlacementTime> placement_of_best(const search::Problem& problem, const search::Candidate& candidate, const std::function<bool()>& stop);
+[[nodiscard]] std::string placement_text(const plan::Plan& plan, int gpus_a_node, const std::vector<search::PlacementTime>& times);
 
 /// Where plans are exported to. Made, and found writable, before a search begins: throws EnvironmentError. An empty path is none.
 class ExportFolder {

@@ -29,7 +29,10 @@ std::vector<int> divisors(std::int64_t n, std::int64_t most) {
 }
 
 /// What may stand between the two backward passes of a zero-bubble schedule (plan legality: zero_bubble_sharding).
-bool splits_with(Sharding sharding) { return sharding == Sharding::ddp || sharding == Sharding::zero1; }
+bool splits_with(const StateOption& option) {
+  const bool sharded = option.sharding == Sharding::fsdp || option.sharding == Sharding::hybrid;
+  return sharded ? !option.fsdp.reshard_after_forward : option.sharding != Sharding::zero2;
+}
 
 class Enumerator {
  public:
@@ -149,9 +152,8 @@ class Enumerator {
         Plan plain = p;
         plain.schedule = Schedule::one_f_one_b;
         const std::uint64_t options = state_options(without, {.nodes = nodes_, .plan = plain}, resized_).size();
-        if (p.schedule == Schedule::zero_bubble && !splits_with(sharding)) {
-          reject("zero_bubble_sharding", options, "the zero-bubble schedule with sharded parameters or gradients: when units are gathered and reduced around two backward passes is not modelled");
-        }
+        const std::uint64_t left = state_options(without, {.nodes = nodes_, .plan = p}, resized_).size();
+        if (left < options) reject("zero_bubble_sharding", options - left, "the zero-bubble schedule with parameters resharded after the forward pass: PyTorch's pipeline stages keep them gathered between the two backward passes");
         if (sharding == Sharding::zero2 && p.pp > 1) {
           reject("zero2_with_pipeline", axes_.buckets.size() * (axes_.offload_optimizer ? 2 : 1), "ZeRO-2 in a pipeline would reduce every micro-batch apart, which DeepSpeed refuses; ZeRO-1 takes the same optimizer memory");
         }
@@ -262,7 +264,6 @@ std::vector<StateOption> state_options(const Axes& axes, const Layout& layout, c
   const bool splits = p.schedule == Schedule::zero_bubble;
   std::vector<StateOption> options;
   for (const Sharding sharding : axes.sharding) {
-    if (splits && !splits_with(sharding)) continue;
     switch (sharding) {
       case Sharding::zero2:
         if (p.pp > 1) break;
@@ -281,6 +282,7 @@ std::vector<StateOption> state_options(const Axes& axes, const Layout& layout, c
         break;
     }
   }
+  if (splits) std::erase_if(options, [](const StateOption& option) { return !splits_with(option); });
   return with_offload(axes, std::move(options));
 }
 

@@ -323,6 +323,8 @@ Seconds Estimator::pipelined(const Part& part, const StateSetting& s) {
       if (state.transfer_total == 0.0) continue;
       const Seconds start = times.last_backward_start[v * static_cast<std::size_t>(p.pp) + stage];
       reduced = std::max(reduced + Seconds(state.transfer_total), start + Seconds(state.transfer_end));
+      const Seconds computed = start + state.backward[lower::variant_of(p.micro_batches() - 1, p.micro_batches())].device;
+      if (v == 0 && times.end[stage] > computed) reduced = std::max(reduced, times.end[stage] + Seconds(state.tail));
     }
     times.end[stage] = std::max(times.end[stage], reduced);
   }

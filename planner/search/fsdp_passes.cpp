@@ -3,35 +3,128 @@
 #include <algorithm>
 
 #include "sim/graph/dtype.h"
+#include "sim/lower/data_parallel/fsdp.h"
+#include "sim/lower/data_parallel/multi_tensor.h"
 
 namespace sgsim::search {
 namespace {
 
 using lower::kFirstMicroBatch;
 using lower::kLastMicroBatch;
+using lower::RunCost;
 
 constexpr std::uint8_t kCompute = 0, kUnitStream = 1, kReplicateStream = 2;
 
-/// Times of one unit, seconds.
+/// What is gathered and reduced together: a unit, or the experts of its layers.
+struct Gathered {
+  double elements = 0.0, trained = 0.0;   // of all, of those with a gradient
+  int tensors = 0, trained_tensors = 0;
+  std::size_t first = 0, last = 0;
+  bool root = false, expert = false;
+};
+
+/// Times of one of them: transfers in seconds, kernels of the framework as runs.
 struct UnitTimes {
-  double gather = 0.0, copy_out = 0.0, copy_in = 0.0, reduce = 0.0, replicate = 0.0, accumulate = 0.0;
+  double gather = 0.0, reduce = 0.0, replicate = 0.0;
+  RunCost copy_in, copy_out, reduce_copy, accumulate, accumulate_shard;
+};
+
+std::vector<Gathered> gathered_units(const LayerCosts& costs, const ChunkKind& kind, int layers_per_unit) {
+  std::vector<Gathered> all;
+  for (const UnitPart& unit : units_of(costs, kind, layers_per_unit)) {
+    Gathered part{.elements = unit.elements - unit.expert, .trained = unit.trained - unit.trained_expert, .tensors = unit.tensors - unit.expert_tensors,
+                  .trained_tensors = unit.trained_tensors - unit.trained_expert_tensors, .first = unit.first, .last = unit.last, .root = unit.root, .expert = false};
+    if (part.tensors > 0) all.push_back(part);
+    part.elements = unit.expert, part.trained = unit.trained_expert, part.tensors = unit.expert_tensors, part.trained_tensors = unit.trained_expert_tensors, part.expert = true;
+    if (part.tensors > 0) all.push_back(part);
+  }
+  return all;
+}
+
+/// What the units' transfers and copies take.
+class UnitPrices {
+ public:
+  explicit UnitPrices(const StateSetting& s) : s_(s) {}
+
+  [[nodiscard]] UnitTimes of(const Gathered& unit) const {
+    const lower::StateTypes& types = s_.types;
+    const bool hybrid = s_.plan.sharding == plan::Sharding::hybrid, copies = s_.training.stack.fsdp_copy_kernels;
+    const int ranks = unit.expert ? s_.expert_shards : s_.shards;
+    const cluster::GroupShape& group = unit.expert && s_.plan.ep > 1 ? s_.expert_data : hybrid ? s_.shard : s_.data;
+    const double part = unit.elements / ranks, kept = unit.trained / ranks;
+    UnitTimes t;
+    if (ranks > 1) {
+      t.gather = transfer(graph::CollectiveOp::all_gather, unit.elements, types.parameter, group);
+      t.reduce = transfer(graph::CollectiveOp::reduce_scatter, unit.trained, types.gradient, group);
+    }
+    if (hybrid && s_.replicate.ranks > 1) t.replicate = transfer(graph::CollectiveOp::all_reduce, kept, types.gradient, s_.replicate);
+    if (copies) {
+      t.copy_in = gather_copies(part, unit.tensors);
+      t.copy_out = kernels(copy(bytes(unit.elements, types.parameter), bytes(unit.elements, types.parameter)), 1, lower::fsdp_copy_out_operators(unit.tensors));
+    }
+    if (copies || types.raw_gradient != types.gradient) t.reduce_copy = reduce_copy(unit);
+    t.accumulate = accumulation(bytes(unit.trained, types.raw_gradient), unit.trained_tensors);
+    t.accumulate_shard = accumulation(bytes(kept, types.gradient), unit.trained_tensors);
+    return t;
+  }
+
+ private:
+  [[nodiscard]] static Bytes bytes(double elements, graph::DType dtype) { return Bytes(elements * graph::size_of(dtype)); }
+  [[nodiscard]] static graph::MemoryBound copy(Bytes read, Bytes written) { return {.kind = graph::MemoryKind::copy, .read = read, .written = written, .flops = Flops()}; }
+  [[nodiscard]] double transfer(graph::CollectiveOp op, double elements, graph::DType dtype, const cluster::GroupShape& group) const {
+    return group.ranks > 1 && elements > 0.0 ? s_.costs.collective(op, bytes(elements, dtype), group).time().value() : 0.0;
+  }
+  [[nodiscard]] RunCost kernels(const graph::Work& work, int launches, int operators) const {
+    if (captured(s_)) {
+      const Seconds device = s_.costs.launch.device_gap + s_.costs.kernel(work).time;
+      return lower::repeat({.device = device, .issue_to_end = device, .host = Seconds()}, launches);
+    }
+    return side_kernels({.name = {}, .work = work, .launches = launches, .operators = operators}, s_.costs);
+  }
+  [[nodiscard]] RunCost gather_copies(double part, int tensors) const {
+    const int launches = lower::multi_tensor_launches(part, tensors, 64);
+    const Bytes kept = bytes(part, s_.types.kept) / launches, sent = bytes(part, s_.types.parameter) / launches;
+    const RunCost pack = kernels(copy(sent, sent), launches, lower::fsdp_gather_operators(tensors) - 1);
+    return s_.types.kept != s_.types.parameter ? lower::then(kernels(copy(kept, sent), launches, 1), pack) : pack;
+  }
+  [[nodiscard]] RunCost reduce_copy(const Gathered& unit) const {
+    graph::MemoryBound work = copy(bytes(unit.trained, s_.types.raw_gradient), bytes(unit.trained, s_.types.gradient));
+    if (s_.training.stack.fsdp_copy_kernels && s_.types.raw_gradient != s_.types.gradient) work.flops = Flops(lower::kFsdpChunkCatFlops * unit.trained);
+    return kernels(work, 1, lower::fsdp_reduce_operators(unit.trained_tensors));
+  }
+  [[nodiscard]] RunCost accumulation(Bytes all, int tensors) const {
+    const Bytes each = all / static_cast<double>(std::max(1, tensors));
+    return kernels(graph::MemoryBound{.kind = graph::MemoryKind::pointwise, .read = each * 2.0, .written = each, .flops = Flops()}, tensors, tensors);
+  }
+
+  const StateSetting& s_;
 };
 
 class Passes {
  public:
-  Passes(const StateSetting& s, const LayerCosts& costs, const ChunkKind& kind) : s_(s), costs_(costs), kind_(kind), units_(units_of(costs, kind, s.plan.fsdp.layers_per_unit)) {
-    for (const UnitPart& unit : units_) price(unit);
+  Passes(const StateSetting& s, const LayerCosts& costs, const ChunkKind& kind)
+      : s_(s), costs_(costs), kind_(kind), units_(gathered_units(costs, kind, s.plan.fsdp.layers_per_unit)), copies_(s.training.stack.fsdp_copy_kernels) {
+    const UnitPrices prices(s);
+    for (const Gathered& unit : units_) times_.push_back(prices.of(unit));
     rooted_ = !units_.empty() && units_[0].root;
     copied_out_.assign(units_.size(), -1);
+    gathered_.assign(units_.size(), -1);
+    if (!captured(s)) {
+      collective_host_ = s.costs.eager.host_per_collective.value();
+      latency_ = s.costs.eager.launch_latency.value();
+    }
   }
 
   ChunkState run();
 
  private:
-  [[nodiscard]] double copy(double read, double written) const {
-    return s_.costs.eager.device_gap.value() + s_.costs.kernel(graph::MemoryBound{.kind = graph::MemoryKind::copy, .read = Bytes(read), .written = Bytes(written), .flops = Flops()}).time.value();
-  }
-  void price(const UnitPart& unit);
+  /// Where a micro-batch's passes end, among the operations and on the host's clock.
+  struct Mark {
+    std::size_t variant;
+    std::int32_t forward, backward;
+    double host_begin, host_forward, host_backward;
+  };
+
   /// Seconds that copies of activations to and from the host add to the kernels of a pass (ChunkKind has them).
   [[nodiscard]] double copies(bool forward) const {
     double kernels = 0.0;
@@ -41,147 +134,157 @@ class Passes {
   [[nodiscard]] bool reshards(std::size_t u) const {
     return s_.plan.fsdp.reshard_after_forward && (!units_[u].root || s_.training.stack.fsdp_root_reshards);
   }
+  [[nodiscard]] std::size_t ahead() const { return static_cast<std::size_t>(s_.plan.fsdp.prefetch); }
 
-  std::int32_t add(std::uint8_t stream, double work, std::int32_t a = -1, std::int32_t b = -1) {
-    ops_.push_back({.stream = stream, .work = work, .waits = {a, b}});
+  std::int32_t add(std::uint8_t stream, const RunCost& run, std::int32_t a = -1, std::int32_t b = -1) {
+    ops_.push_back({.stream = stream, .work = run.device.value(), .waits = {a, b}, .issued = 0.0, .last_launch = host_ + run.issue_to_end.value()});
+    host_ += run.host.value();
     const auto at = static_cast<std::int32_t>(ops_.size() - 1);
     if (stream == kCompute) last_compute_ = at;
     return at;
   }
-  std::int32_t gather(std::size_t u, std::int32_t wait) { return add(kUnitStream, times_[u].gather, wait); }
+  std::int32_t transfer(std::uint8_t stream, double time, std::int32_t a, std::int32_t b = -1) {
+    host_ += collective_host_;
+    ops_.push_back({.stream = stream, .work = time, .waits = {a, b}, .issued = host_ + latency_, .last_launch = 0.0});
+    return static_cast<std::int32_t>(ops_.size() - 1);
+  }
+  void gather(std::size_t u, std::int32_t wait) {
+    if (copies_) wait = add(kCopies, times_[u].copy_in, wait);
+    gathered_[u] = times_[u].gather > 0.0 ? transfer(kUnitStream, times_[u].gather, wait) : wait;
+  }
+  void copy_out(std::size_t u) { copied_out_[u] = add(kCompute, times_[u].copy_out, gathered_[u]); }
   void kernels(std::size_t position, bool forward) {
     const SegmentCost& segment = costs_.segments[kind_.positions[position]];
-    (void)add(kCompute, (forward ? segment.forward : segment.backward).device.value());
+    (void)add(kCompute, forward ? segment.forward : segment.backward);
   }
+  void enter_forward(std::size_t begin, std::size_t end);
   void forward(bool gathers);
-  void backward(bool gathers, bool reduces, bool adds_unsharded);
-  void reduce(std::size_t u, bool adds_unsharded, bool reduces);
+  void backward(bool gathers, bool each, bool last, bool first);
+  void reduce(std::size_t u, bool adds_sharded);
+  [[nodiscard]] ChunkState state_of(const std::vector<Mark>& marks);
 
   const StateSetting& s_;
   const LayerCosts& costs_;
   const ChunkKind& kind_;
-  std::vector<UnitPart> units_;
+  std::vector<Gathered> units_;
   std::vector<UnitTimes> times_;
-  bool rooted_ = false;
+  bool copies_, rooted_ = false;
+  double collective_host_ = 0.0, latency_ = 0.0, host_ = 0.0;
   std::vector<StreamOp> ops_;
-  std::vector<std::int32_t> copied_out_;
+  std::vector<std::int32_t> copied_out_, gathered_;
   std::int32_t last_compute_ = -1, reduced_ = -1;
 };
 
-void Passes::price(const UnitPart& unit) {
-  const auto& types = s_.types;
-  const double parameter = unit.elements * graph::size_of(types.parameter), raw = unit.trained * graph::size_of(types.raw_gradient);
-  const double gradient = unit.trained * graph::size_of(types.gradient);
-  const bool hybrid = s_.plan.sharding == plan::Sharding::hybrid, copies = s_.training.stack.fsdp_copy_kernels;
-  const auto over = [&](graph::CollectiveOp op, double elements, graph::DType dtype, const cluster::GroupShape& group) {
-    return elements > 0.0 && group.ranks > 1 ? s_.costs.collective(op, Bytes(elements * graph::size_of(dtype)), group).time().value() : 0.0;
-  };
-  const auto both = [&](graph::CollectiveOp op, double all, double expert, graph::DType dtype) {
-    return over(op, all - expert, dtype, hybrid ? s_.shard : s_.data) + over(op, expert, dtype, s_.plan.ep > 1 ? s_.expert_data : hybrid ? s_.shard : s_.data);
-  };
-  UnitTimes t;
-  t.gather = both(graph::CollectiveOp::all_gather, unit.elements, unit.expert, types.parameter);
-  t.reduce = both(graph::CollectiveOp::reduce_scatter, unit.trained, unit.trained_expert, types.gradient);
-  const double part = (unit.trained - unit.trained_expert) / s_.shards + unit.trained_expert / s_.expert_shards;
-  if (hybrid) t.replicate = over(graph::CollectiveOp::all_reduce, part, types.gradient, s_.replicate);
-  if (copies) t.copy_out = copy(parameter, parameter);
-  if (unit.trained > 0.0 && (copies || types.raw_gradient != types.gradient)) t.copy_in = copy(raw, gradient);
-  const double each = raw / std::max(1, unit.tensors);
-  t.accumulate = unit.tensors * (s_.costs.eager.device_gap.value() +
-                                 s_.costs.kernel(graph::MemoryBound{.kind = graph::MemoryKind::pointwise, .read = Bytes(2.0 * each), .written = Bytes(each), .flops = Flops()}).time.value());
-  times_.push_back(t);
+/// Units `begin` to `end` begin at the same place. Gathers stand where the host issues them, before what is copied out there.
+void Passes::enter_forward(std::size_t begin, std::size_t end) {
+  const std::size_t early = copies_ ? (ahead() > 0 ? ahead() - 1 : 0) : ahead();
+  const std::size_t from = begin == 0 ? 0 : begin + early, to = std::min(units_.size(), end + early);
+  for (std::size_t u = from; u < to; ++u) {
+    const bool after_kernels = ahead() == 0 || !copies_;
+    gather(u, after_kernels ? last_compute_ : u >= ahead() + 1 ? copied_out_[u - ahead() - 1] : -1);
+  }
+  for (std::size_t u = begin; u < end; ++u) copy_out(u);
 }
 
 void Passes::forward(bool gathers) {
-  const auto ahead = static_cast<std::size_t>(s_.plan.fsdp.prefetch);
-  const bool copies = s_.training.stack.fsdp_copy_kernels;
-  const auto enter = [&](std::size_t u) {
-    if (!gathers) return;
-    std::int32_t wait = -1;
-    if (ahead == 0 || !copies) wait = last_compute_;
-    else if (u >= ahead + 1) wait = copied_out_[u - ahead - 1];
-    const std::int32_t gathered = gather(u, wait);
-    copied_out_[u] = add(kCompute, times_[u].copy_out, gathered);
-  };
-  if (rooted_) enter(0);
   std::size_t u = rooted_ ? 1 : 0;
+  if (gathers && rooted_) enter_forward(0, 1);
   for (std::size_t p = 0; p < kind_.positions.size(); ++p) {
-    if (u < units_.size() && kind_.is_layer[p] && units_[u].first == p) enter(u++);
+    std::size_t end = u;
+    while (end < units_.size() && kind_.is_layer[p] && units_[end].first == p) ++end;
+    if (gathers && end > u) enter_forward(u, end);
+    u = end;
     kernels(p, true);
   }
 }
 
-void Passes::reduce(std::size_t u, bool adds_unsharded, bool reduces) {
-  if (adds_unsharded) (void)add(kCompute, times_[u].accumulate);
-  if (!reduces) return;
-  const std::int32_t copied = add(kCompute, times_[u].copy_in, reduced_);
-  reduced_ = add(kUnitStream, times_[u].reduce, copied);
-  if (times_[u].replicate > 0.0) reduced_ = add(kReplicateStream, times_[u].replicate, reduced_);
+void Passes::reduce(std::size_t u, bool adds_sharded) {
+  if (units_[u].trained_tensors == 0) return;
+  const UnitTimes& t = times_[u];
+  const std::int32_t copied = add(kCompute, t.reduce_copy, reduced_);
+  reduced_ = t.reduce > 0.0 ? transfer(kUnitStream, t.reduce, copied) : copied;
+  if (t.replicate > 0.0) reduced_ = transfer(kReplicateStream, t.replicate, reduced_);
+  if (adds_sharded) reduced_ = add(kCopies, t.accumulate_shard, reduced_);
 }
 
-void Passes::backward(bool gathers, bool reduces, bool adds_unsharded) {
+void Passes::backward(bool gathers, bool each, bool last, bool first) {
   std::vector<std::size_t> order;
   if (rooted_) order.push_back(0);
   for (std::size_t u = units_.size(); u-- > (rooted_ ? 1u : 0u);) order.push_back(u);
-  std::vector<std::int32_t> gathered(units_.size(), -1);
   std::vector<bool> issued(units_.size(), false);
   const auto issue = [&](std::size_t u, std::int32_t wait) {
-    if (!issued[u] && gathers && reshards(u)) gathered[u] = gather(u, s_.plan.fsdp.prefetch == 0 || !s_.training.stack.fsdp_copy_kernels ? last_compute_ : wait);
+    if (!issued[u] && gathers && reshards(u)) gather(u, ahead() == 0 || !copies_ ? last_compute_ : wait);
     issued[u] = true;
   };
   const auto enter = [&](std::size_t i) {
     const std::size_t u = order[i];
     issue(u, i == 0 && units_.size() > 1 ? copied_out_[units_.size() - 2] : -1);
-    if (gathered[u] >= 0) copied_out_[u] = add(kCompute, times_[u].copy_out, gathered[u]);
-    for (std::size_t p = 1; p <= static_cast<std::size_t>(s_.plan.fsdp.prefetch) && i + p < order.size(); ++p) issue(order[i + p], copied_out_[u]);
+    if (gathers && reshards(u)) copy_out(u);
+    for (std::size_t p = 1; p <= ahead() && i + p < order.size(); ++p) issue(order[i + p], copied_out_[u]);
   };
-  std::size_t i = 0;
-  if (rooted_) enter(i++);
+  const bool reduces = each || last, at_end = s_.plan.schedule == plan::Schedule::zero_bubble;
+  const auto leave = [&](std::size_t u) {
+    if (!first && !each && units_[u].trained_tensors > 0) (void)add(kCompute, times_[u].accumulate);
+    if (reduces && !at_end) reduce(u, !first && each);
+  };
+  std::size_t entered = 0, left = rooted_ ? 1 : 0;
+  if (rooted_) enter(entered++);
   for (std::size_t p = kind_.positions.size(); p-- > 0;) {
-    if (i < order.size() && kind_.is_layer[p] && units_[order[i]].last == p) enter(i++);
+    while (entered < order.size() && kind_.is_layer[p] && units_[order[entered]].last == p) enter(entered++);
     kernels(p, false);
-    if (i > 0 && !units_[order[i - 1]].root && units_[order[i - 1]].first == p) reduce(order[i - 1], adds_unsharded, reduces);
+    while (left < entered && units_[order[left]].first == p) leave(order[left++]);
   }
-  if (rooted_) reduce(0, adds_unsharded, reduces);
+  if (rooted_) leave(0);
+  if (rooted_) std::rotate(order.begin(), order.begin() + 1, order.end());
+  for (const std::size_t u : order) {
+    if (reduces && at_end) reduce(u, !first && each);
+  }
+}
+
+/// Device times are of a host that is long ahead. `issue_to_end` is of one that begins with the device, as far as it is what the step waits for.
+ChunkState Passes::state_of(const std::vector<Mark>& marks) {
+  std::vector<double> with_host, ends;
+  run_streams(ops_, s_.slowdown, with_host);
+  for (StreamOp& op : ops_) op.issued = op.last_launch = 0.0;
+  run_streams(ops_, s_.slowdown, ends);
+  const auto at = [](const std::vector<double>& times, std::int32_t op) { return op < 0 ? 0.0 : times[static_cast<std::size_t>(op)]; };
+  ChunkState state;
+  double before = 0.0;
+  for (const Mark& mark : marks) {
+    const double forward_end = at(ends, mark.forward), backward_end = at(ends, mark.backward);
+    const auto run = [](double device, double end, double host_begin, double host_end) {
+      return RunCost{.device = Seconds(device), .issue_to_end = Seconds(std::max(end - host_begin, host_end - host_begin)), .host = Seconds(host_end - host_begin)};
+    };
+    state.forward[mark.variant] = run(forward_end - before + copies(true), at(with_host, mark.forward), mark.host_begin, mark.host_forward);
+    state.backward[mark.variant] = run(backward_end - forward_end + copies(false), at(with_host, mark.backward), mark.host_forward, mark.host_backward);
+    if ((mark.variant & kLastMicroBatch) != 0) {
+      state.transfer_end = *std::max_element(ends.begin(), ends.end()) - forward_end;
+      state.tail = *std::max_element(with_host.begin(), with_host.end()) - at(with_host, mark.backward);
+    }
+    before = backward_end;
+  }
+  for (const UnitTimes& t : times_) state.transfer_total += t.reduce + t.replicate;
+  return state;
 }
 
 ChunkState Passes::run() {
   const bool pipeline = s_.plan.pp > 1, each = s_.training.stack.fsdp_reduce_each_micro_batch && !pipeline;
   const bool stays = pipeline && !s_.plan.fsdp.reshard_after_forward;
-  const std::int64_t m = s_.plan.micro_batches();
-  const std::int64_t shown = std::min<std::int64_t>(m, 3);
-  struct Mark {
-    std::size_t variant;
-    std::int32_t forward, backward;
-  };
+  const std::int64_t shown = std::min<std::int64_t>(s_.plan.micro_batches(), 3);
   std::vector<Mark> marks;
   for (std::int64_t b = 0; b < shown; ++b) {
     const std::size_t variant = lower::variant_of(b, shown);
     const bool first = (variant & kFirstMicroBatch) != 0, last = (variant & kLastMicroBatch) != 0;
+    Mark mark{.variant = variant, .forward = -1, .backward = -1, .host_begin = host_, .host_forward = 0.0, .host_backward = 0.0};
     forward(first || !stays);
-    const std::int32_t after_forward = last_compute_;
-    backward(first || !stays, each || last, !first && !each);
-    marks.push_back({variant, after_forward, last_compute_});
+    mark.forward = last_compute_;
+    mark.host_forward = host_;
+    backward(first || !stays, each, last, first);
+    mark.backward = last_compute_;
+    mark.host_backward = host_;
+    marks.push_back(mark);
   }
-  std::vector<double> ends;
-  run_streams(ops_, s_.slowdown, ends);
-  ChunkState state;
-  // Calls of FSDP2's hooks for one unit, forward and backward, as sim/lower/data_parallel/fsdp.cpp counts them for a unit of nine
-  // parameters (gathers 30 and 30, copies out 17 and 17, reduction 21), and three collectives; half in each pass.
-  const auto extra_host = (s_.costs.eager.host_per_collective * 3.0 + s_.costs.eager.host_per_operator * 115.0) * static_cast<double>(units_.size());
-  double before = 0.0;
-  for (const Mark& mark : marks) {
-    const double forward_end = ends[static_cast<std::size_t>(mark.forward)], backward_end = ends[static_cast<std::size_t>(mark.backward)];
-    const auto run = [&](double device, const lower::RunCost& base) {
-      return lower::RunCost{.device = Seconds(device), .issue_to_end = std::max(base.issue_to_end, base.host + extra_host * 0.5), .host = base.host + extra_host * 0.5};
-    };
-    state.forward[mark.variant] = run(forward_end - before + copies(true), kind_.forward);
-    state.backward[mark.variant] = run(backward_end - forward_end + copies(false), kind_.backward);
-    if ((mark.variant & kLastMicroBatch) != 0) state.transfer_end = *std::max_element(ends.begin(), ends.end()) - forward_end;
-    before = backward_end;
-  }
-  for (const UnitTimes& t : times_) state.transfer_total += t.reduce + t.replicate;
-  return state;
+  return state_of(marks);
 }
 
 }  // namespace
@@ -202,7 +305,11 @@ std::vector<UnitPart> units_of(const LayerCosts& costs, const ChunkKind& kind, i
     unit->expert += segment.expert + segment.frozen_expert;
     unit->trained += segment.dense + segment.expert;
     unit->trained_expert += segment.expert;
-    unit->tensors += segment.tensors;
+    const auto experts = static_cast<int>(std::count_if(segment.gradients.begin(), segment.gradients.end(), [](const GradientPart& g) { return g.expert; }));
+    unit->trained_tensors += segment.tensors;
+    unit->trained_expert_tensors += experts;
+    unit->tensors += segment.tensors + segment.frozen_tensors;
+    unit->expert_tensors += experts + segment.frozen_expert_tensors;
   }
   std::vector<UnitPart> units;
   if (root.elements > 0.0) units.push_back(root);

@@ -9,11 +9,9 @@
 #include "planner/search/slot_shape.h"
 #include "sim/compile/passes.h"
 #include "sim/core/error.h"
-#include "sim/core/units_text.h"
 #include "sim/cost/cost.h"
 #include "sim/lower/data_parallel/optimizer.h"
 #include "sim/lower/data_parallel/state_types.h"
-#include "sim/scenario/text_table.h"
 
 namespace sgsim::search {
 namespace {
@@ -101,10 +99,10 @@ split::Link link_between(const scenario::Scenario& s, const cost::Profile& profi
   return {.bandwidth = t.bandwidth, .latency = t.latency};
 }
 
-std::string units_text(const scenario::Scenario& s, const scenario::Inputs& inputs, const split::WorkGraph& graph) {
+std::optional<ModelUnits> units_of_model(const scenario::Scenario& s, const scenario::Inputs& inputs, const split::WorkGraph& graph) {
   plan::Plan p;
   p.dp = s.cluster.gpus();
-  if (p.dp == 1) return "";
+  if (p.dp == 1) return std::nullopt;
   const cluster::GroupShape everyone = slot_shape(s.cluster, p, 1, lower::Slot::data, 0);
   Diagnostics diagnostics;
   const auto gather = [&](Bytes bytes) { return cost::collective_time(*inputs.profile, graph::CollectiveOp::all_gather, bytes, everyone, diagnostics).time(); };
@@ -113,19 +111,14 @@ std::string units_text(const scenario::Scenario& s, const scenario::Inputs& inpu
   const split::Link link{.bandwidth = bandwidth, .latency = std::max(Seconds(), one - 64_MiB / bandwidth)};
   const double share = graph::size_of(lower::state_types(s.training, plan::Sharding::fsdp).parameter) / state_bytes(s.training);
   std::vector<split::UnitLayer> layers;
-  std::vector<std::string> names;
+  ModelUnits units{.gpus = p.dp, .names = {}, .split = {}};
   for (const split::WorkNode& node : graph.nodes) {
     // A third of both passes is the forward pass, in which gathers have the least to hide behind.
     layers.push_back({.time = node.time / 3.0, .parameters = node.memory * share});
-    names.push_back(node.name);
+    units.names.push_back(node.name);
   }
-  const auto units = split::split_units(layers, link, s.cluster.node.gpu.memory / 4.0);
-  if (!units) return "\nFSDP units: two neighbouring runs take more than a quarter of the memory\n";
-  std::string text = fmt::format("\nFSDP units (and graph breaks) over {} GPUs: {} units, {} of gathers exposed in a forward pass, {} whole at once\n", p.dp, units->unit_of.back() + 1, to_text(units->exposed), to_text(units->most_gathered));
-  for (std::size_t i = 0; i < names.size() && i < 400; ++i) {
-    if (i == 0 || units->unit_of[i] != units->unit_of[i - 1]) text += fmt::format("{}{}", i == 0 ? "  begin at " : ", ", names[i].empty() ? "(root)" : names[i]);
-  }
-  return text + "\n";
+  units.split = split::split_units(layers, link, s.cluster.node.gpu.memory / 4.0);
+  return units;
 }
 
 }  // namespace
@@ -154,38 +147,25 @@ std::size_t unit_runs(const plan::ModelShape& shape) { return shape.layers > 0 ?
 
 }  // namespace
 
-std::string split_text(const scenario::Scenario& s, const scenario::Inputs& inputs, int stages) {
+ModelSplit split_model(const scenario::Scenario& s, const scenario::Inputs& inputs, int stages, double overlap_share) {
   if (stages > s.cluster.gpus()) {
     throw InputError({.file = "--split", .where = "", .found = fmt::format("{} stages of one GPU each on {} GPU{}", stages, s.cluster.gpus(), s.cluster.gpus() == 1 ? "" : "s"), .expected = "a cluster with a GPU for every stage",
                       .hint = "cuts are priced with the cluster's links; e.g. --set cluster.nodes=4, or --set cluster.node.gpus=8 where a node has fewer"});
   }
-  const split::WorkGraph graph = work_graph_of(s, inputs, kMostRuns);
-  split::SplitRequest request{.stages = stages, .capacity = s.cluster.node.gpu.memory, .links = {}, .most_prefixes = kMostPrefixes};
-  for (int i = 0; i + 1 < stages; ++i) request.links.push_back(link_between(s, *inputs.profile, i));
-  std::string text = fmt::format("\ngraph split: {} runs of kernels, {} values between them, into {} stages of one GPU each\n", graph.nodes.size(), graph.edges.size(), stages);
-  auto split = split::split_pipeline(graph, request);
-  if (!split) {
+  ModelSplit out{.stages = stages, .overlap_share = overlap_share, .gpu_memory = s.cluster.node.gpu.memory, .graph = work_graph_of(s, inputs, kMostRuns), .links = {}, .between_nodes = {}, .split = {}, .fits = true, .units = {}};
+  for (int i = 0; i + 1 < stages; ++i) {
+    out.links.push_back(link_between(s, *inputs.profile, i));
+    out.between_nodes.push_back(i / s.cluster.node.gpus != (i + 1) / s.cluster.node.gpus);
+  }
+  split::SplitRequest request{.stages = stages, .capacity = out.gpu_memory, .links = out.links, .overlap_share = overlap_share, .most_prefixes = kMostPrefixes};
+  out.split = split::split_pipeline(out.graph, request);
+  if (!out.split) {
+    out.fits = false;
     request.capacity = Bytes(1e30);
-    split = split::split_pipeline(graph, request);
-    text += fmt::format("  no split into {} stages holds undivided state and one micro-batch in {}; without that limit:\n", stages, to_text(s.cluster.node.gpu.memory));
+    out.split = split::split_pipeline(out.graph, request);
   }
-  const split::WorkGraph by_layer = work_graph_of(s, inputs, unit_runs(inputs.shape));
-  if (!split) return text + "  too few runs for so many stages\n" + units_text(s, inputs, by_layer);
-  scenario::TextTable table("rrrl");
-  table.row({"stage", "time", "memory", "from"});
-  for (std::size_t k = 0; k < split->stage_time.size(); ++k) {
-    const auto first = std::find(split->stage_of.begin(), split->stage_of.end(), static_cast<int>(k));
-    const std::string& name = graph.nodes[static_cast<std::size_t>(first - split->stage_of.begin())].name;
-    table.row({std::to_string(k), to_text(split->stage_time[k]), to_text(split->stage_memory[k]), name.empty() ? "(root)" : name});
-  }
-  scenario::TextTable cuts("rrrrrl");
-  cuts.row({"cut", "bytes", "communication", "computation", "max/sum", "overlaps within"});
-  for (std::size_t c = 0; c < split->cuts.size(); ++c) {
-    const split::CutReport& cut = split->cuts[c];
-    cuts.row({std::to_string(c), to_text(cut.bytes), to_text(cut.communication), to_text(cut.computation), fmt::format("{:.2f}{}", cut.share, cut.overlaps ? "" : "!"),
-              fmt::format("{} to {}", to_text(cut.slowest), to_text(cut.fastest))});
-  }
-  return text + table.text() + cuts.text() + (split->exact ? "  exact: every prefix of the graph was tried\n" : "  from a chain of minimum cuts: the graph has too many prefixes to try all\n") + units_text(s, inputs, by_layer);
+  out.units = units_of_model(s, inputs, work_graph_of(s, inputs, unit_runs(inputs.shape)));
+  return out;
 }
 
 }  // namespace sgsim::search

@@ -134,7 +134,9 @@ void add_gradients(const lower::ModelSegment& segment, const std::vector<double>
     const double elements = static_cast<double>(p->elements);
     if (!p->trained) {
       cost.frozen += elements;
+      ++cost.frozen_tensors;
       if (p->expert) cost.frozen_expert += elements;
+      if (p->expert) ++cost.frozen_expert_tensors;
       continue;
     }
     const double ready = after.empty() ? 0.0 : after[std::min<std::size_t>(p->ready_at, after.size() - 1)];
@@ -204,9 +206,9 @@ std::shared_ptr<const LayerCosts> LayerCostTable::make(const Candidate& candidat
       after = by_backward_kernel(segment.weight_only, after);
     }
     cost.forward = forward.cost();
-    cost.inputs = inputs_clock.cost();
-    cost.backward = lower::then(recompute.cost(), backward.cost());
-    add_gradients(segment, after, recompute.cost().device.value(), cost);
+    cost.inputs = split ? lower::then(recompute.cost(), inputs_clock.cost()) : RunCost{};
+    cost.backward = split ? backward.cost() : lower::then(recompute.cost(), backward.cost());
+    add_gradients(segment, after, split ? 0.0 : recompute.cost().device.value(), cost);
     result->segments.push_back(std::move(cost));
   }
   for (const std::uint32_t at : model.order) {

@@ -39,10 +39,11 @@ struct GradientPart {
 struct SegmentCost {
   lower::SegmentRole role = lower::SegmentRole::layer;
   lower::RunCost forward, backward;          // backward with recomputation before it; split: the weight gradients alone
-  lower::RunCost inputs;                     // split: the input gradients
+  lower::RunCost inputs;                     // split: recomputation and the input gradients
   std::vector<GradientPart> gradients;       // in the order in which they become complete
   double dense = 0.0, expert = 0.0, replicated = 0.0, tied = 0.0;  // trained elements on this rank
   double frozen = 0.0, frozen_expert = 0.0;  // elements that are not trained: all of them, of experts
+  int frozen_tensors = 0, frozen_expert_tensors = 0;
   int tensors = 0;
   double saved = 0.0, forward_peak = 0.0, backward_peak = 0.0, boundary = 0.0, held = 0.0;  // bytes, as in lower::ModelSegment
 };

@@ -33,6 +33,16 @@ int coordinate(const lower::Coordinates& at, Dimension d) {
   return 0;
 }
 
+std::string word(Dimension d) {
+  switch (d) {
+    case Dimension::tensor: return "tp";
+    case Dimension::context: return "cp";
+    case Dimension::data: return "dp";
+    case Dimension::pipeline: return "pp";
+  }
+  return "";
+}
+
 /// The dimensions larger than one, in order: orders that agree here place alike.
 std::vector<Dimension> essential(const plan::Plan& plan, const RankOrder& order) {
   std::vector<Dimension> dimensions;
@@ -72,10 +82,19 @@ std::vector<GpuId> placement_of(const plan::Plan& plan, const RankOrder& order) 
 }
 
 std::string order_text(const plan::Plan& plan, const RankOrder& order) {
-  static const std::map<Dimension, std::string> kWords = {{Dimension::tensor, "tp"}, {Dimension::context, "cp"}, {Dimension::data, "dp"}, {Dimension::pipeline, "pp"}};
   std::string text;
-  for (const Dimension d : essential(plan, order)) text += (text.empty() ? "" : ", ") + kWords.at(d);
+  for (const Dimension d : essential(plan, order)) text += (text.empty() ? "" : ", ") + word(d);
   return text;
+}
+
+std::string gpu_text(const plan::Plan& plan, const RankOrder& order) {
+  std::string text;
+  int stride = 1;
+  for (const Dimension d : essential(plan, order)) {
+    text += (text.empty() ? "" : " + ") + (stride > 1 ? std::to_string(stride) + " " : "") + word(d);
+    stride *= size_of(plan, d);
+  }
+  return text.empty() ? "0" : text;
 }
 
 std::vector<PlacementTime> placement_times(const Problem& problem, LayerCostTable& table, const Candidate& candidate) {

@@ -20,6 +20,9 @@ inline constexpr RankOrder kUsualOrder = {Dimension::tensor, Dimension::context,
 /// "tp, dp, pp" : dimensions larger than one, fastest first.
 [[nodiscard]] std::string order_text(const plan::Plan& plan, const RankOrder& order);
 
+/// The number of the GPU that a rank gets, counted through the nodes: "tp + 2 dp + 8 pp"; "0" of one rank.
+[[nodiscard]] std::string gpu_text(const plan::Plan& plan, const RankOrder& order);
+
 struct PlacementTime {
   RankOrder order = kUsualOrder;
   Seconds step_time;

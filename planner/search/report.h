@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 
+#include "planner/search/placement.h"
 #include "planner/search/search.h"
 #include "planner/search/what_if.h"
 
@@ -19,9 +20,13 @@ struct ReportInput {
   std::size_t top = 5;
   std::int64_t tokens_a_sample = 0;                       // 0: samples are no sequences
   std::vector<WhatIf> what_if;
-  std::vector<std::pair<std::string, double>> placement = {};  // JSON only: order of the ranks' dimensions, step time in seconds; the usual order first
+  std::vector<PlacementTime> placement = {};              // of the best plan; JSON only
   std::vector<std::pair<std::size_t, double>> reference;  // step time in seconds by the simgrid engine, by index in `ranked`; negative: no time was left
 };
+
+/// The best of the ranked plans that runs another way than the first: other sizes, sharding, schedule, micro-batch or recomputation, not only other
+/// buckets, units or prefetch. Null: there is none.
+[[nodiscard]] const Found* runner_up(const SearchResult& result);
 
 /// The best plans, the Pareto front and why the others fell out: a page that a person reads.
 [[nodiscard]] std::string text_report(const ReportInput& input);

@@ -3,6 +3,7 @@
 
 #include "planner/search/plan_words.h"
 #include "planner/search/report.h"
+#include "sim/lower/binding/layout.h"
 
 namespace sgsim::search {
 namespace {
@@ -31,6 +32,19 @@ ordered_json found_json(const ReportInput& in, const Found& f, Bytes gpu_memory)
           {"score", f.score}};
 }
 
+/// Where each rank of the best plan sits under the fastest order.
+ordered_json ranks_json(const plan::Plan& plan, const std::vector<PlacementTime>& placement, int gpus_a_node) {
+  const auto fastest = std::min_element(placement.begin(), placement.end(), [](const PlacementTime& a, const PlacementTime& b) { return a.step_time < b.step_time; });
+  const std::vector<GpuId> gpus = placement_of(plan, fastest->order);
+  ordered_json ranks = ordered_json::array();
+  for (std::uint32_t r = 0; r < gpus.size(); ++r) {
+    const lower::Coordinates at = lower::coordinates_of(plan, RankId{r});
+    const auto gpu = static_cast<int>(gpus[r].value);
+    ranks.push_back({{"rank", r}, {"tp", at.tp}, {"cp", at.cp}, {"dp", at.dp}, {"pp", at.pp}, {"node", gpu / gpus_a_node}, {"gpu", gpu % gpus_a_node}});
+  }
+  return ranks;
+}
+
 }  // namespace
 
 std::string json_report(const ReportInput& in) {
@@ -46,6 +60,8 @@ std::string json_report(const ReportInput& in) {
   for (const auto& [index, seconds] : in.reference) {
     if (index < out["best"].size() && seconds >= 0.0) out["best"][index]["simgrid_step_time_s"] = seconds;
   }
+  const Found* second = runner_up(r);
+  out["runner_up"] = second != nullptr ? found_json(in, *second, capacity) : ordered_json(nullptr);
   out["pareto_front"] = ordered_json::array();
   for (const Found& f : r.front) out["pareto_front"].push_back(found_json(in, f, capacity));
   out["what_if"] = ordered_json::array();
@@ -54,12 +70,15 @@ std::string json_report(const ReportInput& in) {
                               {"not_asked", w.not_asked.empty() ? ordered_json(nullptr) : ordered_json(w.not_asked)},
                               {"complete", w.not_asked.empty() && w.complete},
                               {"best", w.best ? found_json(in, *w.best, w.gpu_memory) : ordered_json(nullptr)},
+                              {"step_time_change", w.best ? ordered_json(w.best->figures().step_time / r.ranked.front().figures().step_time - 1.0) : ordered_json(nullptr)},
                               {"same_plan_step_time_s", w.same ? ordered_json(w.same->step_time.value()) : ordered_json(nullptr)},
                               {"why_not_same", w.why_not_same.empty() ? ordered_json(nullptr) : ordered_json(w.why_not_same)}});
   }
   if (!in.placement.empty()) {
     out["placement"] = ordered_json::array();
-    for (const auto& [order, seconds] : in.placement) out["placement"].push_back({{"order", order}, {"step_time_s", seconds}});
+    const plan::Plan& best = r.ranked.front().candidate.plan;
+    for (const PlacementTime& t : in.placement) out["placement"].push_back({{"order", order_text(best, t.order)}, {"gpu_of_rank", gpu_text(best, t.order)}, {"step_time_s", t.step_time.value()}});
+    out["ranks"] = ranks_json(best, in.placement, in.scenario.cluster.node.gpus);
   }
   out["fell_out"] = ordered_json::object();
   for (const auto& [rule, rejection] : r.rejections) out["fell_out"][rule] = {{"plans", rejection.plans}, {"example", rejection.example}};

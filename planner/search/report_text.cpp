@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "planner/search/plan_words.h"
 #include "planner/search/report.h"
@@ -72,6 +73,10 @@ class Page {
       }
       line(fmt::format("  simgrid engine: {} for {} ({:+.2f} % against fast)", to_text(Seconds(seconds)), short_text(f.candidate), 100.0 * (seconds / f.figures().step_time.value() - 1.0)));
     }
+    if (const Found* second = runner_up(in_.result)) {
+      const double more = second->figures().step_time / in_.result.ranked.front().figures().step_time - 1.0;
+      line(fmt::format("  runner-up that runs another way: {} ({:+.1f} %), {} needed, {}", to_text(second->figures().step_time), 100.0 * more, to_text(second->figures().needed), short_text(second->candidate)));
+    }
     line("  try the first: sgsim simulate " + in_.scenario.file + " " + flags_text(in_.result.ranked.front().candidate));
   }
   void front() {
@@ -121,6 +126,15 @@ class Page {
 };
 
 }  // namespace
+
+const Found* runner_up(const SearchResult& result) {
+  const auto kind = [](const Found& f) {
+    const plan::Plan& p = f.candidate.plan;
+    return std::tuple(f.candidate.nodes, p.dp, p.tp, p.pp, p.cp, p.ep, p.sharding, p.sequence_parallel, p.schedule, p.virtual_stages, p.micro_batch, p.recompute);
+  };
+  const auto found = std::find_if(result.ranked.begin(), result.ranked.end(), [&](const Found& f) { return kind(f) != kind(result.ranked.front()); });
+  return found != result.ranked.end() ? &*found : nullptr;
+}
 
 std::string text_report(const ReportInput& input) { return Page(input).text(); }
 

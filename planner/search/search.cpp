@@ -13,6 +13,7 @@
 #include "planner/search/families.h"
 #include "planner/search/front.h"
 #include "planner/search/parallel.h"
+#include "sim/core/stop.h"
 
 namespace sgsim::search {
 namespace {
@@ -23,7 +24,7 @@ constexpr int kExactALayout = 3;
 constexpr std::size_t kTimeWave = 1024, kWave = 8;
 constexpr std::size_t kMostFront = 160;  // plans simulated for the Pareto front at most
 constexpr std::size_t kLastTimed = 256;  // plans still timed, and kWave simulated, when the search is stopped: the best so far is not a guess
-// Of a stopped search: seconds for timing those and again for simulating, each begun one finished; and the longest that is begun (exact_work, up to 1.5 s).
+// Of a stopped search: seconds for timing those and again for simulating; and the longest that is begun (exact_work, up to 1.5 s).
 constexpr double kLastSeconds = 3.0, kLastWork = 20000.0;
 
 struct Entry {
@@ -56,7 +57,6 @@ class Search {
   }
   [[nodiscard]] bool fits(const Entry& e) const { return !e.too_large && rule_.fits(e.found.figures()); }
   [[nodiscard]] double work_of(const Entry& e) const { return exact_work(e.found.candidate, layers_); }
-  [[nodiscard]] bool in_time(const Entry& e);
   template <class Work>
   void on_threads(std::size_t count, Work work) {
     parallel(threads_, count, [this] { return stop(); }, work);
@@ -85,7 +85,6 @@ class Search {
   std::atomic<bool> stopped_ = false;
   bool finishing_ = false;                 // stopped, and about to time the best so far
   double finish_until_ = 0.0;              // of elapsed(), while finishing_
-  std::atomic<double> seconds_a_work_ = 0.0;  // the most that a simulation took so far; 0: none yet
   std::int64_t layers_ = 0;
   Space space_;
   std::vector<Entry> entries_;             // plans that may fit, by score
@@ -201,25 +200,18 @@ void Search::time_promising() {
   sort_from(0);
 }
 
-/// Whether a simulation would end within the budget, as far as those before it tell. One begun is not broken off.
-bool Search::in_time(const Entry& e) {
-  if (options_.budget <= 0.0 || finishing_) return true;
-  const double rate = seconds_a_work_ > 0.0 ? seconds_a_work_.load() : kExactSecondsAWork.value();
-  if (elapsed() + work_of(e) * rate <= options_.budget) return true;
-  stopped_ = true;
-  return false;
-}
-
+/// One that is under way when the search is stopped is given up, and stays an estimate.
 void Search::simulate(const std::vector<std::size_t>& which) {
   time(which);
   on_threads(which.size(), [&](unsigned thread, std::size_t i) {
-    if (!in_time(entries_[which[i]])) return;
     if (!exact_[thread]) exact_[thread] = std::make_unique<Exact>(problem_, table_);
     Found& found = entries_[which[i]].found;
-    const double begun = elapsed();
-    found.exact = exact_[thread]->evaluate(found.candidate);
-    const double rate = (elapsed() - begun) / work_of(entries_[which[i]]);
-    for (double most = seconds_a_work_; rate > most && !seconds_a_work_.compare_exchange_weak(most, rate);) {}
+    const StopScope scope([this] { return stop(); });
+    try {
+      found.exact = exact_[thread]->evaluate(found.candidate);
+    } catch (const Stopped&) {
+      return;
+    }
     found.score = score_of(found.candidate, *found.exact);
   });
   for (const std::size_t i : which) {

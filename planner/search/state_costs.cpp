@@ -79,6 +79,8 @@ void reduce_beside(const StateSetting& s, const ChunkKind& kind, const std::vect
 
 }  // namespace
 
+bool captured(const StateSetting& s) { return s.training.execution == compile::Execution::cuda_graph && s.training.stack.nccl_in_graph; }
+
 RunCost side_kernels(const lower::SideKernels& kernels, const lower::TaskCosts& costs) {
   const cost::Estimate estimate = costs.kernel(kernels.work);
   const Seconds host = costs.eager.host_per_kernel + costs.eager.host_per_operator * (static_cast<double>(kernels.operators) / kernels.launches);

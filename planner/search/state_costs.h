@@ -31,10 +31,14 @@ struct ChunkState {
   std::array<lower::RunCost, lower::kMicroBatchVariants> forward, backward;
   double transfer_total = 0.0;    // seconds of reduction started by the last backward pass
   double transfer_end = 0.0;      // its end, after the start of that pass, were the links free
+  double tail = 0.0;              // its end after the end of that pass, where the host is what the pass waits for
   bool operator==(const ChunkState&) const = default;
 };
 
 [[nodiscard]] ChunkState chunk_state(const StateSetting& setting, const LayerCosts& costs, const ChunkKind& kind);
+
+/// Whether a CUDA graph holds transfers too, and what stands around the kernels.
+[[nodiscard]] bool captured(const StateSetting& setting);
 
 /// Kernels of the framework as the compute stream runs them outside a CUDA graph.
 [[nodiscard]] lower::RunCost side_kernels(const lower::SideKernels& kernels, const lower::TaskCosts& costs);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "planner/search/exact.h"
+#include "sim/core/stop.h"
 #include "sim/plan/legality.h"
 
 namespace sgsim::search {
@@ -36,20 +37,24 @@ std::vector<Change> changes_of(const scenario::Scenario& base, const Axes& axes,
   return changes;
 }
 
-/// The plan on a changed machine; with fewer nodes it has fewer data-parallel replicas. `seconds` < 0: as many as it takes.
-void keep(const Problem& problem, double margin, double seconds, Candidate candidate, int nodes, WhatIf& answer) {
+/// The plan on a changed machine; with fewer nodes it has fewer data-parallel replicas.
+void keep(const Problem& problem, double margin, const std::function<bool()>& stop, Candidate candidate, int nodes, WhatIf& answer) {
   answer.why_not_same = "does not run";
   const int before = std::exchange(candidate.nodes, nodes);
   if (candidate.plan.dp * nodes % before != 0) return;
   candidate.plan.dp = candidate.plan.dp * nodes / before;
   const plan::ModelShape shape = problem.cache.load(problem.scenario).shape;
   if (!plan::check_plan(shape, candidate.plan, resized(problem.scenario.cluster, nodes)).empty()) return;
-  if (seconds >= 0.0 && exact_work(candidate, shape.layers) * kExactSecondsAWork.value() > seconds) {
+  LayerCostTable table(problem);
+  Figures figures;
+  const StopScope scope(stop);
+  try {
+    stop_if_asked();
+    figures = Exact(problem, table).evaluate(candidate);
+  } catch (const Stopped&) {
     answer.why_not_same = "no time left";
     return;
   }
-  LayerCostTable table(problem);
-  const Figures figures = Exact(problem, table).evaluate(candidate);
   const MemoryRule rule{.capacity = problem.scenario.cluster.node.gpu.memory, .margin = margin};
   if (!rule.fits(figures)) return;
   answer.same = figures;
@@ -81,7 +86,7 @@ std::vector<WhatIf> what_if(const Problem& problem, const Axes& axes, const Sear
       SearchResult result = search(changed, tried, limits);
       answer.complete = result.complete;
       if (!result.ranked.empty()) answer.best = std::move(result.ranked.front());
-      keep(changed, options.memory_margin, limited ? std::max(0.0, left()) : -1.0, before, change.nodes_of_same, answer);
+      keep(changed, options.memory_margin, [&] { return options.cancelled() || (limited && left() <= 0.0); }, before, change.nodes_of_same, answer);
     }
     answers.push_back(std::move(answer));
   }

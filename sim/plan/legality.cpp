@@ -70,6 +70,12 @@ void check_tensor(const ModelShape& m, const Plan& p, Rules& rules) {
   }
 }
 
+/// PyTorch's pipeline stages hold FSDP's resharding and reductions back until the last weight gradients (distributed/pipelining/stage.py).
+bool split_backward_allows(const Plan& p) {
+  const bool sharded = p.sharding == Sharding::fsdp || p.sharding == Sharding::hybrid;
+  return sharded ? !p.fsdp.reshard_after_forward : p.sharding != Sharding::zero2;
+}
+
 void check_pipeline(const ModelShape& m, const Plan& p, Rules& rules) {
   const std::int64_t chunks = static_cast<std::int64_t>(p.pp) * p.virtual_stages;
   if (m.layers > 0) {
@@ -83,8 +89,7 @@ void check_pipeline(const ModelShape& m, const Plan& p, Rules& rules) {
   }
   if (p.schedule == Schedule::zero_bubble) {
     rules.require(p.pp > 1, "zero_bubble_needs_stages", "the zero-bubble schedule with pp 1: there is no bubble to fill; use 1f1b or pp > 1");
-    rules.require(p.recompute == Recompute::none, "zero_bubble_recompute", "the zero-bubble schedule with recomputation: what is computed again for the input gradients would have to be kept for the weight gradients, which is not modelled; use recompute none or 1f1b");
-    rules.require(p.sharding == Sharding::ddp || p.sharding == Sharding::zero1, "zero_bubble_sharding", "the zero-bubble schedule with sharded parameters or gradients: when units are gathered and reduced around two backward passes is not modelled; use ddp, zero1 or 1f1b");
+    rules.require(split_backward_allows(p), "zero_bubble_sharding", "the zero-bubble schedule with ZeRO-2 or with parameters resharded after the forward pass: between the two backward passes of a micro-batch PyTorch's pipeline stages keep units gathered and gradients whole; use ddp, zero1, fsdp with fsdp.reshard_after_forward false, or 1f1b");
   }
   rules.require(!(p.sharding == Sharding::zero2 && p.pp > 1), "zero2_with_pipeline", [&] { return fmt::format("ZeRO-2 with pipeline parallel {}: each rank keeps its part of the gradients only, so all {} micro-batches would be reduced one by one, which DeepSpeed's pipeline engine refuses; use zero1 (the same optimizer memory) or fsdp", p.pp, p.micro_batches()); });
   if (!p.stage_layers.empty()) {

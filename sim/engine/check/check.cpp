@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "sim/core/stop.h"
 #include "sim/core/units_text.h"
 
 namespace sgsim::engine {
@@ -108,7 +109,9 @@ void check_program(const lower::Program& program) {
     }
   }
   std::vector<std::uint32_t> issued(program.streams.size(), 0);
+  StopWatch watch;
   for (std::size_t t = 0; t < program.tasks.size(); ++t) {
+    watch.turn();
     check_task(program, t, issued);
     ++issued[program.tasks[t].stream];
   }

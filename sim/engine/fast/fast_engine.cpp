@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/core/stop.h"
 #include "sim/engine/check/check.h"
 
 namespace sgsim::engine {
@@ -20,7 +21,7 @@ timeline::Timeline FastEngine::run(const Folded& folded, const Options& options)
 void FastEngine::simulate() {
   for (std::uint32_t stream = 0; stream < streams_.size(); ++stream) start_next(stream);
   settle();
-  while (!events_.empty()) {
+  for (StopWatch watch; !events_.empty(); watch.turn()) {
     const EventHeap::Event event = events_.top();
     events_.pop();
     now_ = event.time;

@@ -171,7 +171,8 @@ void State::units(std::size_t chunk) {
   const FsdpRules rules{.types = types_, .prefetch = plan.fsdp.prefetch, .reshard_after_forward = plan.fsdp.reshard_after_forward,
                         .root_reshards = plan.fsdp.reshard_after_forward && stack().fsdp_root_reshards, .copy_kernels = stack().fsdp_copy_kernels,
                         .hybrid = plan.sharding == plan::Sharding::hybrid,
-                        .replicas = plan.sharding == plan::Sharding::hybrid && data_ranks(plan) > dense_shards(), .shard_ranks = dense_shards(), .expert_ranks = std::max(1, dense_shards() / plan.ep)};
+                        .replicas = plan.sharding == plan::Sharding::hybrid && data_ranks(plan) > dense_shards(), .shard_ranks = dense_shards(), .expert_ranks = std::max(1, dense_shards() / plan.ep),
+                        .split_backward = plan.schedule == plan::Schedule::zero_bubble};
   std::vector<UnitTokens> tokens;
   for (std::size_t u = 0; u < units.size(); ++u) {
     tokens.push_back({.copied_in = in_.new_token(), .gathered = in_.new_token(), .copied_out = in_.new_token(), .reduced = in_.new_token()});

@@ -14,18 +14,7 @@ constexpr const char* kGatherBuffer = "all-gather buffers";
 constexpr const char* kReduceBuffer = "reduce-scatter buffers";
 constexpr const char* kRawGradients = "unsharded gradients";
 
-// aten and c10d calls that FSDP2's hooks dispatch for a unit of `tensors` parameters, views included, the collective itself
-// excluded; counted in profiles of PyTorch 2.11 (validation data set, h200/llama_1b_fsdp2_compile.trace.json.gz: units of 9 and of
-// 3 parameters): gather 30 and 18, copy-out 17 and 11, reduction 21 and 15.
-int gather_operators(int tensors) { return 12 + 2 * tensors; }
-int copy_out_operators(int tensors) { return 8 + tensors; }
-int reduce_operators(int tensors) { return 12 + tensors; }
-
 graph::MemoryBound copy_work(Bytes read, Bytes written) { return {.kind = graph::MemoryKind::copy, .read = read, .written = written, .flops = Flops()}; }
-
-// FSDP2's copy into the reduce-scatter's buffer is bound by its instructions where it also casts: 0.338 elements/ps, as flops at the
-// vector peak (torch._chunk_cat of bfloat16 to float32, 2^25 and 2^27 elements; H200, docs/records/h200-pytorch-2026-11-30).
-constexpr double kChunkCatFlops = 198.0;
 
 /// Writes the actions of one pass. Units are addressed by their index.
 class Fsdp {
@@ -71,6 +60,7 @@ class Fsdp {
   void copy_out(Actions& out, std::size_t u) const;
   void reshard(Actions& out, std::size_t u) const { take(out, MemoryClass::parameters, u, -whole(u, rules_.types.parameter), kUnsharded); }
   void gather_for_backward(const std::vector<std::size_t>& order);
+  [[nodiscard]] Token finish_unit(Actions& out, std::size_t u, Token previous) const;
   void reduce_unit(Actions& out, std::size_t u, Token previous) const;
   void add_gradients(Actions& out, std::size_t u) const;
 
@@ -89,7 +79,7 @@ void Fsdp::copy_in(Actions& out, std::size_t u, const std::vector<Token>& waits,
   SideKernels cast{.name = "cast shard", .stream = "fsdp copy", .work = copy_work(kept, sent), .launches = launches, .operators = 1,
                    .phase = graph::Phase::forward, .after_compute = after_compute, .waits = waits};
   SideKernels pack = cast;
-  pack.operators = gather_operators(tensors) - 1;
+  pack.operators = fsdp_gather_operators(tensors) - 1;
   pack.name = "all-gather copy-in";
   pack.work = copy_work(sent, sent);
   pack.produces = tokens_[u].copied_in;
@@ -114,7 +104,7 @@ void Fsdp::copy_out(Actions& out, std::size_t u) const {
   if (!rules_.copy_kernels) return;
   const Bytes bytes = whole(u, rules_.types.parameter);
   take(out, MemoryClass::parameters, u, bytes, kUnsharded);
-  out.push_back(SideKernels{.name = "all-gather copy-out", .work = copy_work(bytes, bytes), .operators = copy_out_operators(static_cast<int>(units_[u].parameters.size())),
+  out.push_back(SideKernels{.name = "all-gather copy-out", .work = copy_work(bytes, bytes), .operators = fsdp_copy_out_operators(static_cast<int>(units_[u].parameters.size())),
                             .phase = graph::Phase::forward, .produces = tokens_[u].copied_out});
   take(out, MemoryClass::communication, u, -bytes, kGatherBuffer);
 }
@@ -164,18 +154,24 @@ void Fsdp::backward() {
   Token previous = last == order.rend() ? Token{} : tokens_[*last].reduced;
   for (const std::size_t u : order) {
     Actions& out = units_[u].root ? actions.end_backward : actions.positions[units_[u].first].after_backward;
-    if (units_[u].trained == 0) {
-      if (pass_.reshard) reshard(out, u);
-      continue;
+    if (units_[u].trained > 0) {
+      Actions& made = rules_.split_backward ? out : enter_backward(u);
+      made.push_back(MemoryChange{.memory_class = MemoryClass::gradients, .delta = gradients(u, rules_.types.raw_gradient),
+                                  .transient = pass_.add_unsharded, .label = kRawGradients, .of = place(u)});
+      if (pass_.add_unsharded) add_gradients(out, u);
     }
-    enter_backward(u).push_back(MemoryChange{.memory_class = MemoryClass::gradients, .delta = gradients(u, rules_.types.raw_gradient),
-                                             .transient = pass_.add_unsharded, .label = kRawGradients, .of = place(u)});
-    if (pass_.reshard) reshard(out, u);
-    if (pass_.add_unsharded) add_gradients(out, u);
-    if (!pass_.reduce) continue;
-    reduce_unit(out, u, previous);
-    previous = tokens_[u].reduced;
+    if (!rules_.split_backward) previous = finish_unit(out, u, previous);
   }
+  for (const std::size_t u : order) {
+    if (rules_.split_backward) previous = finish_unit(actions.end_backward, u, previous);
+  }
+}
+
+Token Fsdp::finish_unit(Actions& out, std::size_t u, Token previous) const {
+  if (pass_.reshard) reshard(out, u);
+  if (!pass_.reduce || units_[u].trained == 0) return previous;
+  reduce_unit(out, u, previous);
+  return tokens_[u].reduced;
 }
 
 void Fsdp::reduce_unit(Actions& out, std::size_t u, Token previous) const {
@@ -186,8 +182,8 @@ void Fsdp::reduce_unit(Actions& out, std::size_t u, Token previous) const {
   if (copied) {
     take(out, MemoryClass::communication, u, input, kReduceBuffer);
     graph::MemoryBound copy = copy_work(raw, input);
-    if (rules_.copy_kernels && types.raw_gradient != types.gradient) copy.flops = Flops(kChunkCatFlops * units_[u].trained_elements);
-    out.push_back(SideKernels{.name = "reduce-scatter copy-in", .work = copy, .operators = reduce_operators(units_[u].trained)});
+    if (rules_.copy_kernels && types.raw_gradient != types.gradient) copy.flops = Flops(kFsdpChunkCatFlops * units_[u].trained_elements);
+    out.push_back(SideKernels{.name = "reduce-scatter copy-in", .work = copy, .operators = fsdp_reduce_operators(units_[u].trained)});
     take(out, MemoryClass::gradients, u, -raw, kRawGradients);
   }
   if (ranks(u) > 1) {

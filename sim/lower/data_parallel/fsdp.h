@@ -26,6 +26,17 @@ struct Unit {
 /// sharded over the ranks that hold the same experts). Units without parameters are left out.
 [[nodiscard]] std::vector<Unit> make_units(const Chunk& chunk, const std::vector<OwnedParameter>& parameters, int layers_per_unit);
 
+/// aten and c10d calls that FSDP2's hooks dispatch for a unit of `tensors` parameters, views included, the collective itself
+/// excluded; counted in profiles of PyTorch 2.11 (validation data set, h200/llama_1b_fsdp2_compile.trace.json.gz: units of 9 and of
+/// 3 parameters): gather 30 and 18, copy-out 17 and 11, reduction 21 and 15.
+[[nodiscard]] constexpr int fsdp_gather_operators(int tensors) { return 12 + 2 * tensors; }
+[[nodiscard]] constexpr int fsdp_copy_out_operators(int tensors) { return 8 + tensors; }
+[[nodiscard]] constexpr int fsdp_reduce_operators(int tensors) { return 12 + tensors; }
+
+/// FSDP2's copy into the reduce-scatter's buffer is bound by its instructions where it also casts: 0.338 elements/ps, as flops an element at the
+/// vector peak (torch._chunk_cat of bfloat16 to float32, 2^25 and 2^27 elements; H200, docs/records/h200-pytorch-2026-11-30).
+inline constexpr double kFsdpChunkCatFlops = 198.0;
+
 /// How FSDP runs (FSDP2 of PyTorch; Zhao et al. 2023, section 3.3).
 struct FsdpRules {
   StateTypes types;
@@ -34,6 +45,7 @@ struct FsdpRules {
   bool hybrid = false;                     // gathers in the shard group
   bool replicas = false;                   // there are several groups: gradients are also reduced over them
   int shard_ranks = 1, expert_ranks = 1;   // that divide a unit, a unit of experts
+  bool split_backward = false;             // zero bubble: gradients are made in the pass of the weights, and reduced after it (PyTorch's pipeline stages do so)
   bool operator==(const FsdpRules&) const = default;
 };
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "sim/core/stop.h"
+
 namespace sgsim::lower {
 namespace {
 
@@ -116,11 +118,13 @@ Memory replay_memory(const Stage& stage, const RuntimeMemory& runtime) {
   replay.keep(MemoryClass::buffers, runtime.workspaces, "library workspaces");
   replay.start();
   constexpr std::int32_t kDetailed = 4;  // micro-batches drawn in full; later ones repeat them
+  StopWatch watch;
   for (const Emission& emission : skeleton.emissions) {
     const bool detailed = emission.micro_batch < kDetailed;
     const Piece& piece = skeleton.pieces[emission.piece];
     const auto steps = static_cast<std::uint32_t>(piece.steps.size());
     for (const MemoryStep& step : piece.memory) {
+      watch.turn();
       replay.change(emission.first_task + std::min(step.step, steps > 0 ? steps - 1 : 0), step, detailed);
     }
   }

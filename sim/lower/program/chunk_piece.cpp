@@ -65,6 +65,7 @@ void write_input_gradients(PieceWriter& writer, const Chunk& chunk, const std::v
     const SegmentLaunches& launches = segments[position.segment];
     take(writer, at(actions, p).before_backward);
     memory(writer, position, launches.segment->backward_peak, true, "backward temporaries");
+    writer.kernels(launches.recompute, {.phase = graph::Phase::backward, .position = position.label, .recompute = true}, {});
     writer.kernels(launches.input_gradients, {.phase = graph::Phase::backward, .position = position.label}, {});
     memory(writer, position, -launches.segment->saved, false, "saved activations");
     memory(writer, position, launches.segment->held, false, "kept for weight gradients");

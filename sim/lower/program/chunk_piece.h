@@ -12,7 +12,7 @@ namespace sgsim::lower {
 void write_forward(PieceWriter& writer, const Chunk& chunk, const std::vector<SegmentLaunches>& segments, const ChunkActions& actions);
 void write_backward(PieceWriter& writer, const Chunk& chunk, const std::vector<SegmentLaunches>& segments, const ChunkActions& actions);
 
-/// The backward pass in two. Input gradients: what the weight gradients need of the activations is kept. Weight gradients: what
+/// The backward pass in two. Input gradients, after recomputation: what the weight gradients need of the activations is kept. Weight gradients: what
 /// is done with finished gradients is done around them.
 void write_input_gradients(PieceWriter& writer, const Chunk& chunk, const std::vector<SegmentLaunches>& segments, const ChunkActions& actions);
 void write_weight_gradients(PieceWriter& writer, const Chunk& chunk, const std::vector<SegmentLaunches>& segments, const ChunkActions& actions);

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/core/stop.h"
 #include "sim/lower/program/chunk_piece.h"
 #include "sim/lower/schedule/boundary.h"
 #include "sim/lower/schedule/order.h"
@@ -147,9 +148,16 @@ Stage StageBuilder::build() {
   const auto micro_batches = in_.plan.micro_batches();
   const auto order = pass_order(in_.plan.schedule, in_.plan.pp, in_.plan.virtual_stages, static_cast<int>(micro_batches), stage_);
   std::vector<std::uint32_t> pieces;
-  for (const PassStep& pass : order) pieces.push_back(pass_piece(pass, variant_of(pass.micro_batch, micro_batches)));
+  StopWatch watch;
+  for (const PassStep& pass : order) {
+    pieces.push_back(pass_piece(pass, variant_of(pass.micro_batch, micro_batches)));
+    watch.turn();
+  }
   program_.reserve(pieces);
-  for (std::size_t i = 0; i < order.size(); ++i) program_.lay(pieces[i], order[i].micro_batch);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    program_.lay(pieces[i], order[i].micro_batch);
+    if (i % 16 == 0) stop_if_asked();  // a piece has hundreds of tasks
+  }
   end_step();
   Stage stage{.skeleton = std::move(program_).finish(), .persistent = std::move(state_.persistent), .parameters = 0.0};
   for (const auto& chunk : parameters) stage.parameters += elements_of(chunk);

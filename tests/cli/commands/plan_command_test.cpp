@@ -145,7 +145,12 @@ TEST_CASE("plan --split: a cut for every link, and more stages than GPUs is bad 
   const auto nine = run_sgsim(kSmall + "--split 9");
   CHECK(nine.code == 2);
   CHECK(nine.err.find("9 stages of one GPU each on 8 GPUs") != std::string::npos);
-  CHECK(run_sgsim(kSmall + "--split 4 --json").code == 2);
+  const auto json = nlohmann::json::parse(run_sgsim(kSmall + "--split 4 --json --overlap-share 90").out);
+  CHECK(json["stages"].size() == 4);
+  CHECK(json["cuts"].size() == 3);
+  CHECK(json["overlap_share"] == 0.9);
+  for (const auto& cut : json["cuts"]) CHECK(cut["overlaps"] == (cut["share"] <= 0.9));
+  CHECK(json["fsdp_units"]["units"].size() > 1);
 }
 
 TEST_CASE("plan: nonsense is refused by name") {

@@ -97,11 +97,9 @@ plan::Plan draw_plan(Family family) {
   p.micro_batch = one_of({1, 2});
   p.global_batch = p.micro_batch * p.dp * one_of({1, 2, 4, 8});
   p.recompute = one_of({plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full});
-  if (p.schedule == plan::Schedule::zero_bubble) {
-    p.recompute = plan::Recompute::none;
-    p.sharding = one_of({plan::Sharding::ddp, plan::Sharding::zero1});
-  }
+  if (p.schedule == plan::Schedule::zero_bubble && p.sharding == plan::Sharding::zero2) p.sharding = plan::Sharding::zero1;
   p.fsdp = {.layers_per_unit = one_of({1, 2, 3}), .prefetch = one_of({0, 1, 2}), .reshard_after_forward = flip(), .shard_group = one_of({0, 1, 2})};
+  if (p.schedule == plan::Schedule::zero_bubble) p.fsdp.reshard_after_forward = false;
   p.buckets = {.bucket = Bytes(one_of({0.0, 1e4, 25.0 * 1024 * 1024})), .overlap = flip()};
   return p;
 }

@@ -118,6 +118,17 @@ TEST_CASE("ZB-H1 with two stages and two micro-batches, each task") {
   CHECK(spans(r, 1) == "10-20 20-30 30-40 40-50 50-60 60-70");
 }
 
+// Recomputation (10) stands before the input gradients; weight gradients read what it made, so it is not run again for them.
+TEST_CASE("ZB-H1 with recomputation, each task") {
+  SegmentedModel m = split_chain(2);
+  m.segments[0].recompute = {fake::kernel("again", 10.0, graph::Phase::forward)};
+  const Run r = run(m, pipeline(2, 2, plan::Schedule::zero_bubble));
+  //                   F0   F1    B0    W0    B1    W1
+  CHECK(spans(r, 0) == "0-10 10-20 40-60 60-70 70-90 90-100");
+  //                   F0    B0    F1    B1    W0    W1
+  CHECK(spans(r, 1) == "10-20 20-40 40-50 50-70 70-80 80-90");
+}
+
 // Qi et al. 2023, table 2: the bubble of ZB-H1 is (p - 1)(T_F + T_B - T_W), a third of 1F1B's (p - 1)(T_F + T_B + T_W) where they
 // are equal; at most as much memory as 1F1B's first stage, p M_B: stage s has p - s micro-batches before their input
 // gradients and s before their weight gradients.

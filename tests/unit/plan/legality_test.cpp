@@ -127,9 +127,9 @@ TEST_CASE("every rule refuses what it says, with its numbers") {
   begins(p, "stage_layers_positive");
   p = base, p.schedule = Schedule::zero_bubble;
   begins(p, "zero_bubble_needs_stages");
-  p.pp = 2, p.recompute = Recompute::selective;
-  begins(p, "zero_bubble_recompute");
-  p.recompute = Recompute::none, p.sharding = Sharding::fsdp;
+  p.pp = 2, p.sharding = Sharding::fsdp;
+  begins(p, "zero_bubble_sharding");
+  p.sharding = Sharding::hybrid;
   begins(p, "zero_bubble_sharding");
   p = base, p.recompute_layers = 1;
   begins(p, "recompute_layers: recompute_layers is 1 with recompute none");

@@ -50,6 +50,8 @@ TEST_CASE("checker: accepts a sound plan, and interleaved and GPipe ones") {
   CHECK(check(c).empty());
   c.schedule = "zb_h1";
   CHECK(check(c).empty());
+  c.recomputes = true;
+  CHECK(check(c).empty());
   c = good();
   c.recomputes = true;
   c.recompute_layers = 4;
@@ -65,7 +67,7 @@ TEST_CASE("checker: refuses what is wrong, one change at a time") {
       {"samples", [](Claim& c) { c.global_batch = 60; }},
       {"layers", [](Claim& c) { c.layers = 1; }},
       {"stage layers", [](Claim& c) { c.stage_layers = {3, 4}; }},
-      {"split backward passes recomputed", [](Claim& c) { c.schedule = "zb_h1", c.recomputes = true; }},
+      {"split backward passes resharded between", [](Claim& c) { c.schedule = "zb_h1", c.sharding = "fsdp", c.resharded = true; }},
       {"unknown schedule", [](Claim& c) { c.schedule = "zb_h2"; }},
       {"more layers recomputed than there are", [](Claim& c) { c.recomputes = true, c.recompute_layers = 5; }},
       {"layers recomputed without recomputation", [](Claim& c) { c.recompute_layers = 1; }},

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -291,4 +294,30 @@ TEST_CASE("search: estimates are close to simulation on plans of every kind") {
   INFO(time.size() << " plans; median errors " << time[time.size() / 2] << ", " << memory[memory.size() / 2] << "; worst " << time.back() << ", " << memory.back());
   CHECK(time[time.size() / 2] < 0.02);
   CHECK(memory[memory.size() / 2] < 0.03);
+}
+
+// Launching takes most of such a step: FSDP's hooks dispatch some 500 calls a unit of four layers.
+TEST_CASE("search: estimates of FSDP are close where the host binds the step") {
+  for (const char* execution : {"eager", "compiled"}) {
+    const scenario::Scenario s = scenario::scenario_from_text(fmt::format(R"({{
+      "schema_version": 1, "model": {{"config": "models/bert-large.json", "sequence": 128}}, "training": {{"execution": "{}"}},
+      "plan": {{"dp": "fill", "sharding": "fsdp", "micro_batch": 1, "global_batch": 16}},
+      "cluster": {{"builtin": "dgx-h100", "nodes": 1}}}})", execution), "small", std::string(SGSIM_SOURCE_DIR) + "/scenarios");
+    scenario::InputCache cache;
+    const search::Problem problem{.scenario = s, .cache = cache, .engine = cli::run_engine};
+    search::LayerCostTable table(problem);
+    search::Estimator estimator(problem, table);
+    search::Exact exact(problem, table);
+    for (const plan::Recompute recompute : {plan::Recompute::none, plan::Recompute::full}) {
+      for (const int layers : {1, 2, 4}) {
+        search::Candidate c{.nodes = 1, .plan = s.plan};
+        c.plan.recompute = recompute;
+        c.plan.fsdp.layers_per_unit = layers;
+        const search::StateOption option = search::option_of(c);
+        const double estimated = estimator.step_times(search::layout_of(c), {&option, 1})[0].value(), simulated = exact.evaluate(c).step_time.value();
+        INFO(execution << ", units of " << layers << ": " << estimated << " for " << simulated);
+        CHECK(std::abs(estimated / simulated - 1.0) < 0.03);
+      }
+    }
+  }
 }

@@ -37,3 +37,16 @@ TEST_CASE("streams: kernels that wait for a transfer, and a second transfer stre
   const std::vector<StreamOp> ops = {{.stream = 1, .work = 4.0}, {.stream = 0, .work = 1.0, .waits = {0, -1}}, {.stream = 2, .work = 2.0, .waits = {0, -1}}};
   CHECK(ends_of(ops, {}) == std::vector<double>{4.0, 5.0, 6.0});
 }
+
+TEST_CASE("streams: what the host issues late starts late, and a run ends after its last launch") {
+  // Kernels of 2 s whose last is launched at 5; the transfer, issued at 1 and waiting for nothing, runs 1-4. While the first kernels do not run any
+  // more and the last is not there, the transfer is not slowed: 1-2 beside kernels at half speed, then alone.
+  const std::vector<StreamOp> ops = {{.stream = 0, .work = 2.0, .last_launch = 5.0}, {.stream = 1, .work = 3.0, .issued = 1.0}};
+  CHECK(ends_of(ops, {}) == std::vector<double>{5.0, 4.0});
+  CHECK(ends_of(ops, {.compute = 1.0, .transfer = 2.0}) == std::vector<double>{5.0, 4.5});
+}
+
+TEST_CASE("streams: copies on a stream of their own neither slow nor are slowed") {
+  const std::vector<StreamOp> ops = {{.stream = 0, .work = 2.0}, {.stream = sgsim::search::kCopies, .work = 3.0}, {.stream = 1, .work = 1.0, .waits = {1, -1}}};
+  CHECK(ends_of(ops, {.compute = 2.0, .transfer = 2.0}) == std::vector<double>{2.0, 3.0, 4.0});
+}
