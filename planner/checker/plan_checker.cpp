@@ -83,7 +83,6 @@ class Check {
     }
     if (c_.sharding == "zero2" && c_.pp > 1) wrong("ZeRO-2 in a pipeline");
     if (c_.cp > 1) evenly(c_.sequence, 2LL * c_.cp, "tokens in two chunks a rank");
-    if (c_.cp > 1 && c_.experts > 0) wrong("context parallel with experts");
     if (c_.sharding == "hybrid" && c_.shard_group > 0) evenly(c_.shard_group, c_.ep, "ranks of a shard group");
     if (c_.recompute_layers > 0 && !c_.recomputes) wrong("{} layers recomputed without recomputation", c_.recompute_layers);
     if (c_.offload_activations && (c_.pp > 1 || c_.recomputes)) wrong("activations offloaded in a pipeline or beside recomputation");

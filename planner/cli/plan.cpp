@@ -180,6 +180,17 @@ void print(const Flags& flags, const search::ReportInput& report) {
   if (!report.placement.empty()) fmt::print("{}", placement_text(result.ranked.front().candidate.plan, report.scenario.cluster.node.gpus, report.placement));
 }
 
+/// What is asked beside the search, of the plans that it found.
+void extras(const Flags& flags, const search::Problem& problem, const search::Axes& axes, const Budget& budget, search::SearchOptions options, search::ReportInput& report) {
+  const search::Candidate& best = report.result.ranked.front().candidate;
+  const auto stop = [&] { return interrupted || budget.over(); };
+  options.budget = budget.share(flags.rerank > 0 ? 0.75 : 1.0);
+  if (flags.what_if) report.what_if = search::what_if(problem, axes, options, best);
+  if (flags.placement) report.placement = placement_of_best(problem, best, stop);
+  if (flags.placement && report.placement.empty()) fmt::print(stderr, "no placement: no time left to simulate the best plan's\n");
+  report.reference = reference_times(problem, report.result, flags.rerank, stop);
+}
+
 ExitCode plan(const Flags& flags) {
   const Budget budget(flags.budget);
   const scenario::Scenario s = flags.scenario.read();
@@ -207,16 +218,8 @@ ExitCode plan(const Flags& flags) {
   const search::SearchResult result = search::search(problem, axes, options);
   bar.finish();
   search::ReportInput report{.scenario = s, .result = result, .options = options, .top = flags.top, .tokens_a_sample = inputs.shape.sequence, .what_if = {}, .placement = {}, .reference = {}};
-  if (!result.ranked.empty()) {
-    const search::Found& best = result.ranked.front();
-    options.budget = budget.share(flags.rerank > 0 ? 0.75 : 1.0);
-    if (flags.what_if) report.what_if = search::what_if(problem, axes, options, best.candidate);
-    if (flags.what_if) bar.finish();
-    const auto stop = [&] { return interrupted || budget.over(); };
-    if (flags.placement) report.placement = placement_of_best(problem, best.candidate, stop);
-    if (flags.placement && report.placement.empty()) fmt::print(stderr, "no placement: no time left to simulate the best plan's\n");
-    report.reference = reference_times(problem, result, flags.rerank, stop);
-  }
+  if (!result.ranked.empty()) extras(flags, problem, axes, budget, options, report);
+  bar.finish();
   static_cast<void>(check_claims(s, inputs, result, options.memory_margin, flags.top, report.what_if));
   print(flags, report);
   if (!result.ranked.empty() && !flags.out.empty()) fmt::print(stderr, "{}", export_plan(s, inputs, result.ranked.front().candidate, flags.out));

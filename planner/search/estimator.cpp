@@ -97,6 +97,24 @@ Seconds least_step(const Stages& stages, const plan::Plan& p) {
   return most;
 }
 
+/// Ends of stages with the reductions that outlast their last passes.
+void reduce_after(const plan::Plan& p, const Stages& stages, const std::vector<ChunkState>& states, PipelineTimes& times) {
+  for (std::size_t stage = 0; stage < stages.stages.size(); ++stage) {
+    // Reductions of a stage's chunks share one stream, in the order in which the chunks are finished (last first).
+    Seconds reduced;
+    const auto& chunks = stages.kinds[stages.stages[stage]];
+    for (std::size_t v = chunks.size(); v-- > 0;) {
+      const ChunkState& state = states[chunks[v]];
+      if (state.transfer_total == 0.0) continue;
+      const Seconds start = times.last_backward_start[v * static_cast<std::size_t>(p.pp) + stage];
+      reduced = std::max(reduced + Seconds(state.transfer_total), start + Seconds(state.transfer_end));
+      const Seconds computed = start + state.backward[lower::variant_of(p.micro_batches() - 1, p.micro_batches())].device;
+      if (v == 0 && times.end[stage] > computed) reduced = std::max(reduced, times.end[stage] + Seconds(state.tail));
+    }
+    times.end[stage] = std::max(times.end[stage], reduced);
+  }
+}
+
 scenario::Scenario with_plan(const scenario::Scenario& base, std::int64_t micro_batch) {
   scenario::Scenario s = base;
   s.plan.micro_batch = micro_batch;
@@ -314,39 +332,30 @@ Seconds Estimator::pipelined(const Part& part, const StateSetting& s) {
     input.chunks.push_back(passes);
   }
   PipelineTimes times = pipeline_.run(input);
-  for (std::size_t stage = 0; stage < stages.stages.size(); ++stage) {
-    // Reductions of a stage's chunks share one stream, in the order in which the chunks are finished (last first).
-    Seconds reduced;
-    const auto& chunks = stages.kinds[stages.stages[stage]];
-    for (std::size_t v = chunks.size(); v-- > 0;) {
-      const ChunkState& state = states[chunks[v]];
-      if (state.transfer_total == 0.0) continue;
-      const Seconds start = times.last_backward_start[v * static_cast<std::size_t>(p.pp) + stage];
-      reduced = std::max(reduced + Seconds(state.transfer_total), start + Seconds(state.transfer_end));
-      const Seconds computed = start + state.backward[lower::variant_of(p.micro_batches() - 1, p.micro_batches())].device;
-      if (v == 0 && times.end[stage] > computed) reduced = std::max(reduced, times.end[stage] + Seconds(state.tail));
-    }
-    times.end[stage] = std::max(times.end[stage], reduced);
-  }
+  reduce_after(p, stages, states, times);
   return finish(part, s, std::move(times.end), std::move(times.host));
 }
 
 RunCost Estimator::update(const StateSetting& s, const Part& part, std::size_t kind) const {
   double dense = 0.0, expert = 0.0;
-  int tensors = 0;
+  int tensors = 0, tensor_sharded = 0;
   for (const std::uint32_t chunk : part.stages.kinds[kind]) {
     const ChunkKind& c = part.stages.chunk_kinds[chunk];
     dense += c.dense;
     expert += c.expert;
     tensors += c.tensors;
+    tensor_sharded += c.tensor_sharded;
   }
   lower::OptimizerShare share{.elements = std::ceil(dense / s.shards) + std::ceil(expert / s.expert_shards), .tensors = tensors, .types = s.types};
   if (lower::fully_sharded(s.plan.sharding)) share.types.gradient = s.types.kept;
   const bool flat = s.plan.sharding == Sharding::zero1 || s.plan.sharding == Sharding::zero2;
   if (flat) share.tensors = std::max(1, (tensors + s.shards - 1) / s.shards);
   RunCost run;
+  if (const auto wrapper = lower::tensor_wrapper(*inputs_.profile, s.plan, s.training); wrapper && s.training.optimizer != lower::Optimizer::none) {
+    run.host = run.issue_to_end = (s.training.optimizer_fused ? wrapper->optimizer_fused : wrapper->optimizer_loop) * static_cast<double>(tensor_sharded);
+  }
   for (const std::uint32_t chunk : part.stages.kinds[kind]) run = lower::then(run, copies_out_of_buckets(s, *part.costs, part.stages.chunk_kinds[chunk]));
-  if (s.training.clip_gradients) run = actions_cost(lower::clip_actions(share, {}, {}), s.costs);
+  if (s.training.clip_gradients) run = lower::then(run, actions_cost(lower::clip_actions(share, {}, {}), s.costs));
   if (s.plan.offload.optimizer) return lower::then(run, host_update(share, s.training.optimizer, lower::host_link_of(cluster_.node)));
   return lower::then(run, actions_cost(lower::optimizer_actions(share, s.training.optimizer, s.training.optimizer_fused), s.costs));
 }

@@ -22,6 +22,7 @@ Figures Exact::evaluate(const Candidate& candidate, const scenario::EngineChoice
   const cluster::Cluster cluster = resized(problem_.scenario.cluster, candidate.nodes);
   const lower::ShapeOf shape_of = [&](std::span<const GpuId> members, double concurrent) { return cluster::group_shape(cluster, members, concurrent); };
   const bool merge = engine.name == scenario::EngineName::fast && !engine.full;
+  costs_.wrapper = lower::tensor_wrapper(*inputs_.profile, candidate.plan, problem_.scenario.training);
   lower::Lowered lowered = lower::lower_segmented(*layers->model, candidate.plan, problem_.scenario.training, cluster, shape_of, costs_, {.merge_lockstep = merge});
   Figures figures;
   for (const lower::Memory& memory : lowered.memory) {

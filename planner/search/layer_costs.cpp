@@ -132,6 +132,7 @@ void add_gradients(const lower::ModelSegment& segment, const std::vector<double>
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->ready_at < b->ready_at; });
   for (const lower::ParameterShard* p : order) {
     const double elements = static_cast<double>(p->elements);
+    if (p->tensor_sharded) ++cost.tensor_sharded;
     if (!p->trained) {
       cost.frozen += elements;
       ++cost.frozen_tensors;
@@ -144,6 +145,47 @@ void add_gradients(const lower::ModelSegment& segment, const std::vector<double>
     (p->expert ? cost.expert : cost.dense) += elements;
     if (!p->tensor_sharded && !p->expert) cost.replicated += elements;
     ++cost.tensors;
+  }
+}
+
+/// How the host issues a segment's lists, and whether the backward list is two.
+struct Issue {
+  Seconds collective, latency;
+  bool split = false;
+};
+
+SegmentCost segment_cost(const lower::SegmentLaunches& launches, GroupCosts& groups, const Issue& how) {
+  const lower::ModelSegment& segment = *launches.segment;
+  SegmentCost cost{.role = segment.role, .saved = segment.saved.value(), .forward_peak = segment.forward_peak.value(),
+                   .backward_peak = segment.backward_peak.value(), .boundary = segment.boundary.value(), .held = how.split ? segment.held.value() : 0.0};
+  ListClock forward(groups, how.collective, how.latency), recompute(groups, how.collective, how.latency), backward(groups, how.collective, how.latency), inputs_clock(groups, how.collective, how.latency);
+  std::vector<double> after;
+  forward.run(launches.forward, nullptr);
+  recompute.run(launches.recompute, nullptr);
+  backward.run(how.split ? launches.weight_gradients : launches.backward, &after);
+  if (how.split) {
+    inputs_clock.run(launches.input_gradients, nullptr);
+    after = by_backward_kernel(segment.weight_only, after);
+  }
+  cost.forward = forward.cost();
+  cost.inputs = how.split ? lower::then(recompute.cost(), inputs_clock.cost()) : RunCost{};
+  cost.backward = how.split ? backward.cost() : lower::then(recompute.cost(), backward.cost());
+  add_gradients(segment, after, how.split ? 0.0 : recompute.cost().device.value(), cost);
+  return cost;
+}
+
+/// Parameters of the head that the embedding holds too.
+void add_tied(const lower::SegmentedModel& model, LayerCosts& result) {
+  std::set<std::string> first;
+  for (const std::uint32_t at : result.before) {
+    for (const lower::ParameterShard& p : model.segments[at].parameters) first.insert(p.name);
+  }
+  for (const std::uint32_t at : result.after) {
+    for (const auto* list : {&model.segments[at].parameters, &model.segments[at].shared_parameters}) {
+      for (const lower::ParameterShard& p : *list) {
+        if (p.trained && first.contains(p.name)) result.segments[at].tied += static_cast<double>(p.elements);
+      }
+    }
   }
 }
 
@@ -185,47 +227,20 @@ std::shared_ptr<const LayerCosts> LayerCostTable::make(const Candidate& candidat
   result->model = segments_.get(inputs.graph, inputs.shape, s.plan, s.training);
   const lower::SegmentedModel& model = *result->model;
   Diagnostics diagnostics;
-  const lower::TaskCosts costs = lower::training_costs(*inputs.profile, s.training, diagnostics);
+  lower::TaskCosts costs = lower::training_costs(*inputs.profile, s.training, diagnostics);
+  costs.wrapper = lower::tensor_wrapper(*inputs.profile, s.plan, s.training);
   auto priced = lower::price_plan(model, s.plan, s.training, costs);
   if (costs.power) lower::apply_power_limit(priced, model, *costs.power);  // lowering counts the optimizer's share of the step too
   const bool captured = s.training.execution == compile::Execution::cuda_graph && s.training.stack.nccl_in_graph;
-  const Seconds host = captured ? Seconds() : costs.launch.host_per_collective;
+  const Seconds host = captured ? Seconds() : costs.launch.host_per_collective + (costs.wrapper ? costs.wrapper->collective : Seconds());
   const Seconds latency = captured ? Seconds() : costs.launch.launch_latency;
   GroupCosts groups(s.cluster, s.plan, costs);
-  for (const lower::SegmentLaunches& launches : priced) {
-    const lower::ModelSegment& segment = *launches.segment;
-    SegmentCost cost{.role = segment.role, .saved = segment.saved.value(), .forward_peak = segment.forward_peak.value(),
-                     .backward_peak = segment.backward_peak.value(), .boundary = segment.boundary.value(), .held = split ? segment.held.value() : 0.0};
-    ListClock forward(groups, host, latency), recompute(groups, host, latency), backward(groups, host, latency), inputs_clock(groups, host, latency);
-    std::vector<double> after;
-    forward.run(launches.forward, nullptr);
-    recompute.run(launches.recompute, nullptr);
-    backward.run(split ? launches.weight_gradients : launches.backward, &after);
-    if (split) {
-      inputs_clock.run(launches.input_gradients, nullptr);
-      after = by_backward_kernel(segment.weight_only, after);
-    }
-    cost.forward = forward.cost();
-    cost.inputs = split ? lower::then(recompute.cost(), inputs_clock.cost()) : RunCost{};
-    cost.backward = split ? backward.cost() : lower::then(recompute.cost(), backward.cost());
-    add_gradients(segment, after, split ? 0.0 : recompute.cost().device.value(), cost);
-    result->segments.push_back(std::move(cost));
-  }
+  for (const lower::SegmentLaunches& launches : priced) result->segments.push_back(segment_cost(launches, groups, {.collective = host, .latency = latency, .split = split}));
   for (const std::uint32_t at : model.order) {
     const lower::SegmentRole role = model.segments[at].role;
     (role == lower::SegmentRole::layer ? result->layers : result->layers.empty() && role == lower::SegmentRole::before ? result->before : result->after).push_back(at);
   }
-  std::set<std::string> first;
-  for (const std::uint32_t at : result->before) {
-    for (const lower::ParameterShard& p : model.segments[at].parameters) first.insert(p.name);
-  }
-  for (const std::uint32_t at : result->after) {
-    for (const auto* list : {&model.segments[at].parameters, &model.segments[at].shared_parameters}) {
-      for (const lower::ParameterShard& p : *list) {
-        if (p.trained && first.contains(p.name)) result->segments[at].tied += static_cast<double>(p.elements);
-      }
-    }
-  }
+  add_tied(model, *result);
   return result;
 }
 

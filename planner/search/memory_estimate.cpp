@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/search/fsdp_passes.h"
+#include "planner/search/fsdp_units.h"
 #include "sim/graph/dtype.h"
 #include "sim/lower/data_parallel/optimizer.h"
 #include "sim/lower/memory/runtime.h"

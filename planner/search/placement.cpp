@@ -102,7 +102,8 @@ std::vector<PlacementTime> placement_times(const Problem& problem, LayerCostTabl
   const cluster::Cluster cluster = resized(problem.scenario.cluster, candidate.nodes);
   const scenario::Inputs inputs = problem.cache.load(problem.scenario);
   Diagnostics diagnostics;
-  const lower::TaskCosts costs = lower::training_costs(*inputs.profile, problem.scenario.training, diagnostics);
+  lower::TaskCosts costs = lower::training_costs(*inputs.profile, problem.scenario.training, diagnostics);
+  costs.wrapper = lower::tensor_wrapper(*inputs.profile, candidate.plan, problem.scenario.training);
   std::vector<PlacementTime> times;
   std::set<std::vector<Dimension>> seen;
   RankOrder order = kUsualOrder;

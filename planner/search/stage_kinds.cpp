@@ -24,6 +24,7 @@ ChunkKind chunk_kind(const LayerCosts& costs, std::vector<std::uint32_t> positio
     kind.frozen_expert += segment.frozen_expert;
     kind.replicated += segment.replicated;
     kind.tensors += segment.tensors;
+    kind.tensor_sharded += segment.tensor_sharded;
     kind.boundary = segment.boundary;
   }
   for (std::size_t i = kind.positions.size(); i-- > 0;) {

@@ -18,7 +18,7 @@ struct ChunkKind {
   double offloaded = 0.0, fetched = 0.0;     // bytes of `saved` that are in host memory between the passes; of the largest layer of them
   double dense = 0.0, expert = 0.0, replicated = 0.0, tied = 0.0;  // trained elements
   double frozen = 0.0, frozen_expert = 0.0;  // as in SegmentCost
-  int tensors = 0;
+  int tensors = 0, tensor_sharded = 0;
 };
 
 /// Stages of a layout: chunks of each, as indices of kinds; equal stages share an entry of `kinds`.

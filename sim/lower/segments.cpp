@@ -18,6 +18,7 @@
 #include "sim/lower/segment/reduce.h"
 #include "sim/lower/shard/context.h"
 #include "sim/lower/shard/experts.h"
+#include "sim/lower/shard/routing.h"
 #include "sim/lower/shard/shard.h"
 
 namespace sgsim::lower {
@@ -63,7 +64,6 @@ void note_whole_work(Flops undivided, Flops of_one_rank, int tp, std::vector<pla
 void apply_context_parallel(Work& work, const plan::Plan& plan, const Stack& stack, SegmentedModel& result) {
   if (plan.cp == 1) return;
   shard::ContextSharded sharded = shard::shard_context(work.graph, {.cp = plan.cp, .all_gather = stack.context_parallel_all_gather});
-  work.expert = carried(work.expert, work.graph, sharded.graph);
   work.graph = std::move(sharded.graph);
   result.diagnostics.merge(sharded.diagnostics);
 }
@@ -140,13 +140,44 @@ bool fuses_across_layers(const plan::Plan& plan, const Training& training) {
   return training.execution != compile::Execution::eager && !unit_by_unit && !training.stack.compile_layers_only;
 }
 
+namespace {
+
+/// Rows sorted by expert, filled up where they are not as many for each.
+bool padded_rows(const graph::OperatorGraph& graph, const graph::Node& pad) {
+  bool sorted = false;
+  graph::for_each_input(pad, [&](graph::ValueRef v) { sorted = sorted || graph.node(v.node).target == "aten.sort.default"; });
+  return sorted;
+}
+
+/// Experts work on rows of their own in every sample's order: what does not divide, or is routed in a way that is not known, would gather whole sequences.
+std::vector<plan::Violation> routing_violations(const graph::OperatorGraph& graph, const plan::Plan& plan) {
+  const std::int64_t experts = shard::experts_of(graph);
+  if (experts == 0) return {};
+  const auto refused = [&](const std::string& why) {
+    return std::vector<plan::Violation>{{"cp_with_experts", fmt::format("context parallel {} on a model with {} experts: {}; use cp = 1", plan.cp, experts, why)}};
+  };
+  for (const graph::Node& node : graph.nodes) {
+    if (node.kind != graph::NodeKind::call) continue;
+    if (node.target == "aten.constant_pad_nd.default" && padded_rows(graph, node)) return refused("the tokens do not divide evenly over the experts");
+    if (node.target != "aten.sort.default" || node.outputs[0].shape.size() != 1) continue;
+    const std::int64_t assigned = node.outputs[0].shape[0] / std::max<std::int64_t>(1, graph.micro_batch);  // of one sample, so that any micro-batch divides
+    if (assigned % (experts * plan.cp) != 0) return refused(fmt::format("{} assignments of a sample's tokens do not divide over them and the ranks", assigned));
+  }
+  const auto sharded = shard::shard_context(graph, {.cp = plan.cp, .all_gather = false});
+  const auto& entries = sharded.diagnostics.entries();
+  if (entries.empty()) return {};
+  return refused("its routing works on whole sequences (" + entries.begin()->second.example + "), which is not modelled");
+}
+
+}  // namespace
+
 std::vector<plan::Violation> graph_violations(const graph::OperatorGraph& graph, const plan::Plan& plan) {
   if (plan.cp == 1) return {};
   if (graph.sequence == 0 || graph.sequence % (2 * plan.cp) != 0) {
     return {{"cp_divides_sequence", fmt::format("context parallel {}: the graph's {} tokens are no multiple of {} (two chunks a rank)", plan.cp, graph.sequence, 2 * plan.cp)}};
   }
   const std::vector<bool> core = recompute::attention_core(graph, segment::cut(graph));
-  if (std::find(core.begin(), core.end(), true) == core.end()) return {};
+  if (std::find(core.begin(), core.end(), true) == core.end()) return routing_violations(graph, plan);
   return {{"cp_needs_fused_attention", fmt::format("context parallel {}: attention is unfused, and blocks of keys can only be merged by the statistics of a fused kernel; use fused attention or cp = 1", plan.cp)}};
 }
 
@@ -165,8 +196,8 @@ SegmentedModel segment_uniform(const graph::OperatorGraph& graph, const plan::Mo
   Work work{.graph = std::move(reduced.graph), .tensor_sharded = {}, .expert = {}, .recomputed = {}};
   const bool lowers = training.autocast && training.compute_dtype != graph::DType::float32;  // as in PyTorch, autocast to float32 casts nothing
   if (lowers) work.graph = compile::autocast(work.graph, training.compute_dtype);
-  apply_expert_parallel(work, model, plan);
   apply_context_parallel(work, plan, training.stack, result);
+  apply_expert_parallel(work, model, plan);
   apply_tensor_parallel(work, model, plan, training.stack, reduced.times, result);
   apply_recompute(work, plan, training.execution, result);
   const segment::Cut cut = segment::cut(work.graph);

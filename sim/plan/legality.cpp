@@ -61,7 +61,6 @@ void check_tensor(const ModelShape& m, const Plan& p, Rules& rules) {
   }
   if (p.cp > 1) {
     if (m.sequence > 0) rules.require(m.sequence % (2 * std::int64_t{p.cp}) == 0, "cp_divides_sequence", [&] { return fmt::format("context parallel {} with sequences of {} tokens: each rank takes two equal chunks, so use a cp with {} tokens a multiple of 2 cp", p.cp, m.sequence, m.sequence); });
-    rules.require(m.experts == 0, "cp_with_experts", [&] { return fmt::format("context parallel {} on a model with experts: routing of part of a sequence is not modelled; use cp = 1", p.cp); });
   }
   if (p.ep > 1) {
     rules.require(m.experts > 0, "ep_needs_experts", [&] { return fmt::format("expert parallel {} on a model without experts; use ep = 1", p.ep); });

@@ -70,10 +70,15 @@ TaskCosts training_costs(const cost::Profile& profile, const Training& training,
   return with_stack(std::move(plain), profile, training.stack);
 }
 
+std::optional<TensorWrapper> tensor_wrapper(const cost::Profile& profile, const plan::Plan& plan, const Training& training) {
+  // One reduction a product is what DTensor's plans do (Stack), whose dispatch costs host time.
+  const bool through_dtensor = plan.tp > 1 && training.stack.tensor_parallel_reduces_each && training.execution == compile::Execution::eager;
+  return through_dtensor ? dtensor_costs(profile) : std::nullopt;
+}
+
 TaskCosts request_costs(const Request& request, Diagnostics& diagnostics) {
   TaskCosts costs = training_costs(request.profile, request.training, diagnostics);
-  // One reduction a product is what DTensor's plans do (Stack), whose dispatch costs host time.
-  if (request.plan.tp > 1 && request.training.stack.tensor_parallel_reduces_each && request.training.execution == compile::Execution::eager) costs.wrapper = dtensor_costs(request.profile);
+  costs.wrapper = tensor_wrapper(request.profile, request.plan, request.training);
   return costs;
 }
 

@@ -27,7 +27,10 @@ namespace sgsim::lower {
 /// outlive the result.
 [[nodiscard]] TaskCosts training_costs(const cost::Profile& profile, const Training& training, Diagnostics& diagnostics);
 
-/// The same with what the request's plan adds: DTensor's dispatch, where the stack shards through it.
+/// DTensor's dispatch, where the stack shards through it: what a plan adds to training_costs() as TaskCosts::wrapper.
+[[nodiscard]] std::optional<TensorWrapper> tensor_wrapper(const cost::Profile& profile, const plan::Plan& plan, const Training& training);
+
+/// Both.
 [[nodiscard]] TaskCosts request_costs(const Request& request, Diagnostics& diagnostics);
 
 }  // namespace sgsim::lower

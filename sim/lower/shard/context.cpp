@@ -15,6 +15,7 @@
 #include "sim/lower/shard/dimensions.h"
 #include "sim/lower/shard/draft.h"
 #include "sim/lower/shard/ring_attention.h"
+#include "sim/lower/shard/routing.h"
 
 namespace sgsim::lower::shard {
 namespace {
@@ -29,11 +30,6 @@ using graph::ValueRef;
 
 using Shape = std::vector<std::int64_t>;
 
-/// What an operator wants of its operands, in for_each_input order, and how its results lie.
-struct Decision {
-  std::vector<Placement> wanted, results;
-};
-
 void replace(Argument& argument, const std::vector<ValueRef>& with, std::size_t& next) {
   if (auto* v = std::get_if<ValueRef>(&argument.value)) *v = with[next++];
   if (auto* list = std::get_if<ArgumentList>(&argument.value)) {
@@ -44,12 +40,9 @@ void replace(Argument& argument, const std::vector<ValueRef>& with, std::size_t&
 class ContextPass {
  public:
   ContextPass(const OperatorGraph& graph, const ContextOptions& options)
-      : old_(graph), options_(options), draft_(graph, "cp"), trained_(segment::depends_on_parameters(graph)) {
+      : old_(graph), options_(options), mesh_(mesh_of(graph, options)), draft_(graph, "cp"), routing_(graph, mesh_), trained_(segment::depends_on_parameters(graph)) {
     SGSIM_CHECK(options.cp > 1, "context parallel " + std::to_string(options.cp));
     SGSIM_CHECK(graph.sequence > 0 && graph.sequence % (2 * options.cp) == 0, std::to_string(graph.sequence) + " tokens over context parallel " + std::to_string(options.cp));
-    mesh_.tp = options.cp;
-    mesh_.batch = graph.micro_batch;
-    mesh_.sequence = graph.sequence;
     draft_.out.sequence = graph.sequence / options.cp;
   }
 
@@ -71,6 +64,13 @@ class ContextPass {
   }
 
  private:
+  static Mesh mesh_of(const OperatorGraph& graph, const ContextOptions& options) {
+    Mesh mesh;
+    mesh.tp = options.cp;
+    mesh.batch = graph.micro_batch;
+    mesh.sequence = graph.sequence;
+    return mesh;
+  }
   void set(ValueRef old, ValueRef value, const Placement& lie) {
     mapped_[old] = value;
     lies_[old] = lie;
@@ -95,6 +95,11 @@ class ContextPass {
       const Placement ids = have[1].sharded() ? have[1] : tokens_of(shape(operands[1]));
       return Decision{{whole(), ids}, {ids}};
     }
+    const auto lies = [this](ValueRef v) {
+      const auto known = lies_.find(v);
+      return known != lies_.end() ? known->second : whole();
+    };
+    if (auto routed = routing_.decide(i, operands, have, lies)) return routed;
     const auto divided = std::find_if(have.begin(), have.end(), [](const Placement& p) { return p.sharded(); });
     if (divided == have.end()) return Decision{have, std::vector<Placement>(node.outputs.size())};
     switch (kind) {
@@ -233,7 +238,7 @@ class ContextPass {
 
   static void set_sizes(Node& node, const Shape& shape) {
     const Passage kind = passage(node.target);
-    if (kind != Passage::reshape && kind != Passage::expand && kind != Passage::slice_gradient) return;
+    if (kind != Passage::reshape && kind != Passage::expand && kind != Passage::slice_gradient && operator_name(node.target) != "new_zeros") return;
     auto* list = std::get_if<ArgumentList>(&node.args.at(1).value);
     if (list == nullptr || list->size() != shape.size()) return;
     for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -309,6 +314,7 @@ class ContextPass {
   const ContextOptions& options_;
   Mesh mesh_;
   Draft draft_;
+  Routing routing_;
   std::vector<bool> trained_;
   Diagnostics diagnostics_;
   std::map<ValueRef, ValueRef> mapped_;

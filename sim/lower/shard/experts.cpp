@@ -135,12 +135,28 @@ class ExpertPass {
       const auto with = std::find_if(wanted.begin(), wanted.end(), [](const Lie& lie) { return lie.local; });
       const Lie lie = *with;
       for (std::size_t i = 0; i < operands.size(); ++i) {
-        if (old_.type(operands[i]).shape == node.outputs[0].shape) wanted[i] = lie;
+        if (old_.type(operands[i]).shape == node.outputs[0].shape || masks_rows(operands[i], node, lie)) wanted[i] = lie;
       }
       return lie;
     }
+    if (kind == Passage::divide || kind == Passage::join) {  // gate and up side by side: columns, which stay as they are
+      const Lie lie = *std::find_if(wanted.begin(), wanted.end(), [](const Lie& l) { return l.local; });
+      const auto along = from_front(integer_at(node, kind == Passage::divide ? 2 : 1).value_or(0), node.outputs[0].shape.size());
+      if (along != 0 && along != lie.rows) {
+        for (Lie& want : wanted) want = lie;
+        return lie;
+      }
+    }
     for (Lie& lie : wanted) lie = {};
     return {};
+  }
+
+  /// [experts, rows, 1]: which rows are used. Known where the rows are without an exchange, from how many each rank sent.
+  [[nodiscard]] bool masks_rows(ValueRef v, const Node& by, const Lie& lie) const {
+    Shape rows = by.outputs[0].shape;
+    if (lie.rows != 1 || rows.size() != 3) return false;
+    rows[2] = 1;
+    return old_.type(v).shape == rows && old_.type(v).dtype == graph::DType::bool_;
   }
 
   static Lie decide_product(std::vector<Lie>& wanted) {
@@ -206,6 +222,7 @@ class ExpertPass {
       return exchanged_[key] = call("aten.transpose.int", {{sent}, {std::int64_t{1}}, {std::int64_t{2}}}, by);
     }
     ValueRef x{NodeId{mapped_[old.node.value]}, old.output};
+    if (type(x).dtype == graph::DType::bool_) return exchanged_[key] = view(x, local(type(x).shape, {true, rows}), by);  // masks_rows()
     if (rows == 2) x = call("aten.transpose.int", {{x}, {std::int64_t{1}}, {std::int64_t{2}}}, by);
     const Shape shape = type(x).shape;  // [E, C, H]
     const ValueRef sent = exchange(x, by);

@@ -88,7 +88,7 @@ plan::Plan draw_plan(Family family) {
   p.dp = one_of({1, 2, 4, 8});
   p.tp = one_of({1, 2, 4});
   p.pp = one_of({1, 2, 4});
-  p.cp = family == Family::mixtral ? 1 : one_of({1, 1, 2, 4});
+  p.cp = one_of({1, 1, 2, 4});
   p.ep = family == Family::mixtral ? one_of({1, 2, 4}) : 1;
   p.sharding = one_of({plan::Sharding::ddp, plan::Sharding::zero1, plan::Sharding::zero2, plan::Sharding::fsdp, plan::Sharding::hybrid});
   p.sequence_parallel = p.tp > 1 && flip();

@@ -113,8 +113,6 @@ TEST_CASE("every rule refuses what it says, with its numbers") {
   begins(p, "hybrid_group: hybrid shard groups of 1 rank among 8");
   p = base, p.sharding = Sharding::hybrid, p.fsdp.shard_group = 3;
   begins(p, "hybrid_divides_dp: hybrid shard groups of 3 do not divide dp 8");
-  p = base, p.cp = 2, p.dp = 4;
-  begins(p, "cp_with_experts: context parallel 2 on a model with experts");
   p = base, p.sharding = Sharding::fsdp, p.fsdp.layers_per_unit = 0;
   begins(p, "fsdp_unit: fsdp.layers_per_unit is 0");
   p.fsdp.layers_per_unit = 1, p.fsdp.prefetch = -1;

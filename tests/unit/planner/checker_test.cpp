@@ -72,7 +72,7 @@ TEST_CASE("checker: refuses what is wrong, one change at a time") {
       {"more layers recomputed than there are", [](Claim& c) { c.recomputes = true, c.recompute_layers = 5; }},
       {"layers recomputed without recomputation", [](Claim& c) { c.recompute_layers = 1; }},
       {"activations offloaded in a pipeline", [](Claim& c) { c.offload_activations = true; }},
-      {"context parallel with experts", [](Claim& c) { c.dp = 2, c.cp = 2, c.experts = 8; }},
+      {"experts over too few replicas", [](Claim& c) { c.dp = 1, c.cp = 4, c.tp = 2, c.experts = 8, c.ep = 8; }},
       {"two chunks a context rank", [](Claim& c) { c.dp = 2, c.cp = 2, c.sequence = 126; }},
       {"heads", [](Claim& c) { c.heads = 15; }},
       {"kv heads", [](Claim& c) { c.kv_heads = 1; }},

@@ -19,6 +19,8 @@ namespace {
 struct Measured {
   double measured = 0.0, simulated = 0.0, estimated = 0.0;
   std::string plan;
+  int gpus = 0;
+  std::int64_t global_batch = 0;
 };
 
 using Groups = std::map<std::string, std::vector<Measured>>;
@@ -38,7 +40,7 @@ Groups measured_plans(const std::string& file) {
     const search::Layout layout{.nodes = s.cluster.nodes, .plan = s.plan};
     const std::vector<search::StateOption> options = {{.sharding = s.plan.sharding, .fsdp = s.plan.fsdp, .buckets = s.plan.buckets}};
     groups[record.id.substr(0, record.id.find("_tp"))].push_back(
-        {time->second, search::Exact(problem, table).evaluate(candidate).step_time.value(), search::Estimator(problem, table).estimate(layout, options)[0].step_time.value(), search::short_text(candidate)});
+        {time->second, search::Exact(problem, table).evaluate(candidate).step_time.value(), search::Estimator(problem, table).estimate(layout, options)[0].step_time.value(), search::short_text(candidate), s.cluster.gpus(), s.plan.global_batch});
   }
   return groups;
 }
@@ -62,6 +64,8 @@ TEST_CASE("planner: regret among measured plans") {
   REQUIRE(groups.size() == 4);
   double worst_estimate = 0.0;
   for (const auto& [name, plans] : groups) {
+    // A choice is one among plans of the same model, machine and global batch; the micro-batch is part of the plan.
+    for (const Measured& m : plans) CHECK((m.gpus == plans.front().gpus && m.global_batch == plans.front().global_batch));
     const double by_simulation = regret(plans, &Measured::simulated), by_estimate = regret(plans, &Measured::estimated);
     std::printf("%s: %zu plans, regret %.1f %% by simulation, %.1f %% by estimate\n", name.c_str(), plans.size(), 100.0 * by_simulation, 100.0 * by_estimate);
     for (const Measured& m : plans) worst_estimate = std::max(worst_estimate, std::abs(m.estimated / m.simulated - 1.0));
