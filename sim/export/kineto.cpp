@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "sim/export/export.h"
 #include "sim/export/times.h"
@@ -81,7 +82,17 @@ class RankWriter {
     }
     begin(category_of(op.kind), run_.strings.at(op.name), process(op.thread), thread(op.thread), op.start, op.duration);
     if (op.id >= 0) out_ += fmt::format("\"External id\": {}", op.id);
+    if (op.shapes != 0) write_shapes(run_.strings.at(op.shapes), op.id >= 0);
     end();
+  }
+
+  /// "[[4, 2048], []] ["float", "Scalar"]": the extents of the inputs, and their types.
+  void write_shapes(std::string_view shapes, bool follows) {
+    const std::size_t split = shapes.rfind(" [");
+    const std::string_view dims = shapes.substr(0, split), types = split == std::string_view::npos ? std::string_view() : shapes.substr(split + 1);
+    if (!dims.starts_with('[') || !nlohmann::json::accept(dims) || !(types.empty() || nlohmann::json::accept(types))) return count("shapes_lost", Severity::warning, shapes);
+    out_ += fmt::format("{}\"Input Dims\": {}", follows ? ", " : "", dims);
+    if (!types.empty()) out_ += fmt::format(", \"Input type\": {}", types);
   }
 
   void write_step(const trace::Step& step) {

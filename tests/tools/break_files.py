@@ -69,7 +69,7 @@ with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "x")
         with open(path, "wb") as out:
             out.write(broken)
-        command = random.choice([["import", path], ["replay", path], ["info", path]])
+        command = random.choice([["import", path], ["replay", path], ["replay", path, "--machine", "dgx-h100", "--captured-dp", "8"], ["info", path]])
         begin = time.time()
         try:
             result = subprocess.run([SGSIM] + command, capture_output=True, timeout=60, preexec_fn=limits)

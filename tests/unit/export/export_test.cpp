@@ -181,6 +181,22 @@ TEST_CASE("Kineto: written, read back without loss of a nanosecond") {
   CHECK(b.steps[0].duration == 20'000);
 }
 
+TEST_CASE("Kineto: shapes of operators come back") {
+  trace::ImportedRun run = small_run();
+  const std::string shapes = R"([[4, 2048], [[2, 3], []], []] ["c10::BFloat16", "TensorList", "Scalar"])";
+  run.ranks[0].ops[0].shapes = run.strings.intern(shapes);
+  Diagnostics report;
+  const std::string path = (std::filesystem::temp_directory_path() / "sgsim_export_shapes_test.json").string();
+  write_text_file(path, exporting::kineto(run, 0, report));
+  const trace::ImportedRun back = import::kineto::read({path}, {});
+  CHECK(back.strings.at(back.ranks.at(0).ops.at(back.ranks[0].device_ops.at(0).op).shapes) == shapes);
+  CHECK(report.entries().count("export.kineto.shapes_lost") == 0);
+  run.ranks[0].ops[0].shapes = run.strings.intern("[[4, 2048");  // cut
+  (void)exporting::kineto(run, 0, report);
+  CHECK(report.entries().at("export.kineto.shapes_lost").count == 1);
+  std::filesystem::remove(path);
+}
+
 TEST_CASE("Kineto: a file that was cut says so again; as many ranks as the highest number asks for") {
   trace::ImportedRun run = small_run();
   run.ranks[0].ends_early = true;
