@@ -103,6 +103,11 @@ class Separator {
 
 }  // namespace
 
+void tell_overlaps(const Overlaps& overlaps, const std::string& whose, Diagnostics& report) {
+  if (overlaps.moved > 0) report.add("import.replay.overlaps_of_several_kept", Severity::warning, whose + ": they outlast a later operation of their stream, and run beside it", overlaps.moved);
+  if (overlaps.not_kept > 0) report.add("import.replay.overlaps_not_kept", Severity::error, whose + ": more at once than are kept; the next waits for their end", overlaps.not_kept);
+}
+
 Overlaps separate_overlaps(const trace::RankTrace& rank, const trace::Dependencies& dependencies) { return Separator(rank, dependencies).separate(); }
 
 }  // namespace sgsim::replay

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sim/trace/dependencies.h"
@@ -20,6 +21,9 @@ struct Overlaps {
 
 /// Operations of one stream at once, beyond which overlaps are not kept.
 inline constexpr std::size_t kMostLanes = 64;
+
+/// "import.replay.overlaps_of_several_kept" and "overlaps_not_kept".
+void tell_overlaps(const Overlaps& overlaps, const std::string& whose, Diagnostics& report);
 
 [[nodiscard]] Overlaps separate_overlaps(const trace::RankTrace& rank, const trace::Dependencies& dependencies);
 

@@ -42,6 +42,7 @@ struct Stage {
   StagePasses passes;
   std::vector<Label> labels;   // by device operation
   bool has_labels = false, names_ends = false;
+  Overlaps overlaps;
   Timing timing;
   std::vector<OpClass> classes;
   std::vector<double> factors;  // by device operation, on its duration
@@ -104,8 +105,9 @@ class PipelineBuilder {
       const auto op = trace::collective_op(rank.collectives[c].kind);
       pairs[c] = op && *op == graph::CollectiveOp::send_receive;
     }
-    Stage stage{.rank = r, .passes = find_passes(run_, rank, d_[r], pairs, request_.captured.micro_batches), .labels = {}, .timing = {}, .classes = classes_of(rank), .factors = kernel_factors(run_, rank, by_kind_, request_, result_.report)};
-    stage.timing = measure_timing(rank, d_[r], stage.classes);
+    Stage stage{.rank = r, .passes = find_passes(run_, rank, d_[r], pairs, request_.captured.micro_batches), .labels = {}, .overlaps = separate_overlaps(rank, d_[r]), .timing = {}, .classes = classes_of(rank), .factors = kernel_factors(run_, rank, by_kind_, request_, result_.report)};
+    stage.timing = measure_timing(rank, stage.overlaps.dependencies, stage.classes, {}, stage.overlaps.beside);
+    tell_overlaps(stage.overlaps, trace::rank_name(rank), result_.report);
     if (rank.calls.empty()) {  // no host in the file: nothing is held back by it
       for (auto& [c, latency] : stage.timing.latency) latency = 0;
     }
@@ -201,7 +203,7 @@ class PipelineBuilder {
 
   Template make(const Stage& stage, const Pass& pass, const std::vector<double>& shares) {
     const trace::RankTrace& rank = run_.ranks[stage.rank];
-    const trace::Dependencies& d = d_[stage.rank];
+    const trace::Dependencies& d = stage.overlaps.dependencies;
     Template made;
     std::vector<bool> inside(rank.device_ops.size(), false);
     for (const std::uint32_t i : pass.ops) inside[i] = true;
@@ -263,7 +265,7 @@ class PipelineBuilder {
     const Stage& stage = stages_.at(source);
     const trace::RankTrace& rank = run_.ranks[stage.rank];
     const Place place{s, request_.wanted.pp};
-    StageBuilder builder(run_, rank, d_[stage.rank], fmt::format("stage {} as captured stage {}", s, source));
+    StageBuilder builder(run_, rank, stage.overlaps, fmt::format("stage {} as captured stage {}", s, source));
     const Share forward = share_of(s, source, true), backward = share_of(s, source, false);
     const auto pass = [&](const Pass& p, const Share& share) { return make(stage, p, shares(stage, p, share, true)); };
     const auto outside = [&](const Pass& p) {  // parameters go by layers

@@ -65,8 +65,7 @@ class ProgramBuilder {
       if (items[i].waits) wait(items[i], last ? trace::end_of(rank_.calls[d_.waits[items[i].index].call]) : next);
       else issue(items[i], next);
     }
-    if (overlaps_.moved > 0) built_.report.add("import.replay.overlaps_of_several_kept", Severity::warning, program_.name + ": they outlast a later operation of their stream, and run beside it", overlaps_.moved);
-    if (overlaps_.not_kept > 0) built_.report.add("import.replay.overlaps_not_kept", Severity::error, program_.name + ": more at once than are kept; the next waits for their end", overlaps_.not_kept);
+    tell_overlaps(overlaps_, program_.name, built_.report);
     if (timing_.unexplained_count > 0) {
       built_.report.add("import.replay.idle_without_reason", Severity::warning, std::to_string(static_cast<double>(timing_.unexplained) * 1e-6) + " ms in all on " + program_.name + ", kept as measured",
                         timing_.unexplained_count);

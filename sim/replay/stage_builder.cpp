@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/trace/beside.h"
+
 namespace sgsim::replay {
 namespace {
 
@@ -13,20 +15,36 @@ Seconds seconds(Nanoseconds t) { return Seconds(static_cast<double>(t) * 1e-9); 
 
 }  // namespace
 
-StageBuilder::StageBuilder(const trace::ImportedRun& run, const trace::RankTrace& rank, const trace::Dependencies& d, std::string name) : run_(run), rank_(rank) {
+StageBuilder::StageBuilder(const trace::ImportedRun& run, const trace::RankTrace& rank, const Overlaps& overlaps, std::string name) : run_(run), rank_(rank), overlaps_(overlaps) {
   program_.name = std::move(name);
   for (const trace::Stream& s : rank.streams) program_.streams.push_back("device " + std::to_string(s.device) + " stream " + std::to_string(s.stream));
+  for (const std::uint32_t stream : overlaps.lane_stream) program_.streams.push_back(program_.streams[stream] + std::string(trace::kBeside));
   position_.assign(program_.streams.size(), 0);
   edges_.resize(rank.device_ops.size());
   place_.assign(rank.device_ops.size(), 0);
   pass_of_.assign(rank.device_ops.size(), 0);
-  for (const trace::StreamEdge& e : d.edges) edges_[e.to].push_back(e.from);
+  for (const trace::StreamEdge& e : overlaps.dependencies.edges) edges_[e.to].push_back(e.from);
 }
 
 std::uint16_t StageBuilder::slot(Way way) {
   auto& known = slots_[static_cast<std::size_t>(way)];
   if (!known) known = next_slot_++;
   return *known;
+}
+
+std::uint16_t StageBuilder::stream_of(std::uint32_t device_op) const {
+  const std::uint32_t lane = overlaps_.lane[device_op];
+  return static_cast<std::uint16_t>(lane == kNone ? rank_.device_ops[device_op].stream : rank_.streams.size() + lane);
+}
+
+/// A pass begins on a stream when what was on it, and beside it, in the pass before has ended: `before`, by stream of the program.
+void StageBuilder::follow_stream(Task& task, std::uint32_t device_op, const std::vector<std::uint32_t>& before) {
+  const std::uint32_t stream = rank_.device_ops[device_op].stream;
+  depend(task, static_cast<std::uint16_t>(stream), before[stream]);
+  for (std::size_t lane = 0; lane < overlaps_.lane_stream.size(); ++lane) {
+    const std::size_t on = rank_.streams.size() + lane;
+    if (overlaps_.lane_stream[lane] == stream) depend(task, static_cast<std::uint16_t>(on), before[on]);
+  }
 }
 
 std::uint16_t StageBuilder::stream(const char* name) {
@@ -80,7 +98,7 @@ Task StageBuilder::message(bool sends, bool forward, Nanoseconds transfer, Bytes
 void StageBuilder::write(const Template::Entry& entry, std::int32_t micro_batch, Task& task) {
   const trace::DeviceOp& op = rank_.device_ops[entry.op];
   task.kind = op.kind == trace::DeviceKind::copy ? TaskKind::copy : TaskKind::compute;
-  task.stream = static_cast<std::uint16_t>(op.stream);
+  task.stream = stream_of(entry.op);
   task.device = entry.device;
   task.issue_to_end = entry.device + entry.latency;
   task.host = entry.host;
@@ -108,16 +126,18 @@ void StageBuilder::append(const Template& pass, std::int32_t micro_batch, bool k
   }
   std::map<std::uint16_t, std::uint32_t> ends;  // of streams that the next stage's data comes from
   std::vector<bool> begun(position_.size(), false);
+  const std::vector<std::uint32_t> done = position_;
   for (const Template::Entry& entry : pass.entries) {
     if (entry.transfer && entry.role == Role::data && !keeps_data_collectives) continue;
     Task task;
     write(entry, micro_batch, task);
     if (!begun[task.stream]) {
       for (const auto& [s, position] : before) depend(task, s, position);
+      follow_stream(task, entry.op, done);
       begun[task.stream] = true;
     }
     for (const std::uint32_t from : edges_[entry.op]) {
-      if (pass_of_[from] == passes_) depend(task, static_cast<std::uint16_t>(rank_.device_ops[from].stream), place_[from]);
+      if (pass_of_[from] == passes_) depend(task, stream_of(from), place_[from]);
     }
     place_[entry.op] = add(task, {.work = entry.work, .device_op = entry.op, .communication = rank_.device_ops[entry.op].collective != kNone});
     pass_of_[entry.op] = passes_;

@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "sim/replay/overlaps.h"
 #include "sim/replay/phases.h"
 #include "sim/replay/scaling.h"
 #include "sim/replay/timing.h"
@@ -34,7 +35,7 @@ inline constexpr std::size_t kWays = 6;
 /// Writes one stage's program.
 class StageBuilder {
  public:
-  StageBuilder(const trace::ImportedRun& run, const trace::RankTrace& rank, const trace::Dependencies& dependencies, std::string name);
+  StageBuilder(const trace::ImportedRun& run, const trace::RankTrace& rank, const Overlaps& overlaps, std::string name);
 
   /// Appends a pass. `receive`, `send`: transfer times of the messages before and after it.
   struct Neighbours {
@@ -52,6 +53,8 @@ class StageBuilder {
 
  private:
   std::uint16_t slot(Way way);
+  [[nodiscard]] std::uint16_t stream_of(std::uint32_t device_op) const;
+  void follow_stream(lower::Task& task, std::uint32_t device_op, const std::vector<std::uint32_t>& before);
   std::uint16_t stream(const char* name);
   NameId name(const std::string& text);
   std::uint32_t segment(const std::string& text);
@@ -62,6 +65,7 @@ class StageBuilder {
 
   const trace::ImportedRun& run_;
   const trace::RankTrace& rank_;
+  const Overlaps& overlaps_;
   std::vector<std::vector<std::uint32_t>> edges_;      // by device operation
   std::vector<std::uint32_t> place_;                   // position in its stream of its latest copy
   std::vector<std::uint32_t> pass_of_;                 // number of the pass of its latest copy

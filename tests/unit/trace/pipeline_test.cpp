@@ -19,6 +19,8 @@ constexpr int kCompute = 0, kSend = 1, kReceive = 2;
 class Timeline {
  public:
   void process(int pid, const std::string& name) { add(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}}}})", pid, name)); }
+  /// A further kernel of the stage's stream.
+  void kernel(int pid, double start, double time, const std::string& name) { add(slice(pid, kCompute, start, time, name, "kernel", R"("layer":"model.layers.0.mlp","bytes":8)")); }
   // A run of two kernels: one outside of the layers (`other`), one of a layer; the first stage's forward pass has the other one first.
   void pass(int pid, double start, const std::string& phase, int micro_batch, double layer, double other, bool other_first) {
     add(slice(pid, kCompute, start, layer + other, phase + " run", phase, fmt::format(R"("micro_batch":{},"phase":"{}","kernels":2)", micro_batch, phase)));
@@ -54,11 +56,12 @@ class Timeline {
 // Two stages, two micro-batches, 1F1B. A pass forward takes 100 (layer 80, end 20), backward 200 (160, 40), a message 10, the optimizer 50.
 //   stage 0: F0 0-100, F1 100-200, B0 420-620, B1 720-920, optimizer 920-970
 //   stage 1: F0 110-210, B0 210-410, F1 410-510, B1 510-710, optimizer 710-760
-trace::ImportedRun two_stages() {
+trace::ImportedRun two_stages(bool overruns = false) {
   Timeline t;
   t.process(0, "rank 0 (stage 0)");
   for (int m = 0; m < 2; ++m) {
     t.pass(0, 100.0 * m, "forward", m, 80, 20, true);
+    if (overruns) t.kernel(0, 100.0 * m + 30, 10, "short"), t.kernel(0, 100.0 * m + 45, 15, "short");  // within the layer's, 20-100
     t.message(0, true, true, 100 + 100.0 * m, 10, m, 1);
   }
   for (int m = 0; m < 2; ++m) {
@@ -127,6 +130,13 @@ TEST_CASE("a timeline of sgsim simulate is a run: a rank a process, phases, laye
 TEST_CASE("a captured pipeline put together again takes what it took") {
   const Job job = rescaled(two_stages(), {.dp = 1, .tp = 1, .pp = 2, .micro_batches = 2});
   CHECK(job.timeline.step_time.value() == Approx(970e-6));
+}
+
+TEST_CASE("kernels that outlast later ones of their stream do so in every pass") {
+  const Job job = rescaled(two_stages(true), {.dp = 1, .tp = 1, .pp = 2, .micro_batches = 2});
+  CHECK(count_of(job.report, "import.replay.overlaps_of_several_kept") == 2);
+  CHECK(job.timeline.step_time.value() == Approx(970e-6));
+  CHECK(rescaled(two_stages(true), {.dp = 1, .tp = 1, .pp = 2, .micro_batches = 4}).timeline.step_time.value() == Approx(1590e-6));
 }
 
 TEST_CASE("more micro-batches: the passes repeat in 1F1B order") {
