@@ -78,7 +78,8 @@ Exported megatron(const Job& job) {
   out.line("--tensor-model-parallel-size {}\n--pipeline-model-parallel-size {}", p.tp, p.pp);
   if (p.sequence_parallel) out.line("--sequence-parallel");
   if (p.cp > 1) out.line("--context-parallel-size {}\n--cp-comm-type {}", p.cp, job.training.stack.context_parallel_all_gather ? "all_gather" : "p2p");
-  if (p.ep > 1) out.line("--expert-model-parallel-size {}", p.ep);
+  if (p.ep > 1) out.line("--expert-model-parallel-size {}\n--moe-token-dispatcher-type alltoall", p.ep);
+  if (job.model.experts > 0 && p.tp > 1 && !p.sequence_parallel) out.gap("tensor parallel without sequence parallel: Megatron's MoE layers refuse it in training");
   pipeline(job, out);
   if (p.pp > 1 && p.schedule == plan::Schedule::gpipe) out.gap("GPipe: Megatron runs 1F1B");
   if (p.schedule == plan::Schedule::zero_bubble) out.gap("ZB-H1: Megatron-LM runs 1F1B (the authors' fork, sail-sg/zero-bubble, has it)");

@@ -39,6 +39,8 @@ Exported torchtitan(const Job& job) {
   if (sharded && p.fsdp.layers_per_unit != 1) out.gap(fmt::format("units of {} layers: torchtitan wraps each layer", p.fsdp.layers_per_unit));
   if (!sharded && p.dp > 1) out.gap(fmt::format("gradient buckets of {:.0f} MiB: torchtitan uses replicate()'s own (100 MB)", p.buckets.bucket.value() / 1048576.0));
   if (job.training.gradient_dtype != graph::DType::float32) out.gap(fmt::format("gradients reduced in {}: torchtitan takes float32 only", graph::to_text(job.training.gradient_dtype)));
+  // ParallelDims takes expert groups from the sharded ranks, context-parallel ones first.
+  if (p.ep > 1 && (p.ep % p.cp != 0 || (shard * p.cp) % p.ep != 0)) out.gap(fmt::format("expert parallel {} over {} sharded x {} context-parallel ranks: torchtitan wants a multiple of the latter that divides their product", p.ep, shard, p.cp));
   if (p.offload.optimizer) out.gap("optimizer offload: training.enable_cpu_offload moves parameters and gradients too, and is left off");
   if (p.offload.activations) out.gap("activation offload");
   if (p.recompute_layers > 0) out.gap(fmt::format("{} of {} layers of each stage recomputed: written as every {}th, spread over the stage", p.recompute_layers, stage_layers(job), every(job)));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/core/stop.h"
+
 namespace sgsim::engine {
 namespace {
 
@@ -57,7 +59,9 @@ void rewrite_tasks(const lower::Program& program, FastProgram& out) {
   std::vector<std::uint32_t> filled(out.stream_begin.begin(), out.stream_begin.end() - 1);
   double host = 0.0;
   out.syncs = 0;
+  StopWatch watch;
   for (std::uint32_t i = 0; i < program.tasks.size(); ++i) {
+    watch.turn();
     const lower::Task& task = program.tasks[i];
     const std::uint32_t at = filled[task.stream]++;
     out.index[at] = i;
@@ -83,7 +87,9 @@ void rewrite_tasks(const lower::Program& program, FastProgram& out) {
 
 void rewrite_dependencies(const lower::Program& program, FastProgram& out) {
   out.dependencies.clear();
+  StopWatch watch;
   for (std::size_t at = 1; at < out.tasks.size(); ++at) {
+    watch.turn();
     const lower::Task& task = program.tasks[out.index[at]];
     for (std::uint32_t d = task.first_dependency; d < task.first_dependency + task.dependency_count; ++d) {
       const lower::Dependency dependency = program.dependencies[d];

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/core/stop.h"
 #include "sim/lower/binding/layout.h"
 #include "sim/lower/binding/price.h"
 
@@ -170,6 +171,7 @@ void Binder::make_programs() {
     rank.program = ProgramId{static_cast<std::uint32_t>(out_.workload.programs.size())};
     classes.emplace(key, rank.program.value);
     const Skeleton& skeleton = stages_[static_cast<std::size_t>(key.first)];
+    stop_if_asked();
     Program program = skeleton.program;
     int& count = of_stage[static_cast<std::size_t>(key.first)];
     if (++count > 1) program.name += fmt::format(", links {}", count);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/stop.h"
 #include "sim/lower/program/run_cost.h"
 
 namespace sgsim::lower {
@@ -114,7 +115,9 @@ void price_communication(Program& program, const std::vector<CommUse>& uses, con
     beside |= overlaps(slots[comm.slot]);
     beside_inter |= overlaps(slots[comm.slot]) && comm.transfer.inter_node;
   }
+  StopWatch watch;
   for (Task& task : program.tasks) {
+    watch.turn();
     if (!is_communication(task.kind)) continue;
     task.device += times[task.comm];
     task.issue_to_end += times[task.comm];

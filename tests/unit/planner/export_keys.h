@@ -21,7 +21,8 @@ inline const std::set<std::string> kMegatron = {
     "--cpu-offloading-num-layers", "--sequence-parallel", "--no-gradient-accumulation-fusion", "--optimizer-cpu-offload", "--optimizer-offload-fraction", "--use-precision-aware-optimizer",
     "--ckpt-format", "--bf16", "--fp16", "--clip-grad", "--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--pipeline-model-parallel-layout",
     "--num-layers-per-virtual-pipeline-stage", "--overlap-grad-reduce", "--ddp-bucket-size", "--overlap-param-gather", "--use-distributed-optimizer", "--use-torch-fsdp2",
-    "--torch-fsdp2-no-reshard-after-forward", "--context-parallel-size", "--cp-comm-type", "--expert-model-parallel-size"};
+    "--torch-fsdp2-no-reshard-after-forward", "--context-parallel-size", "--cp-comm-type", "--expert-model-parallel-size",
+    "--moe-token-dispatcher-type"};
 
 /// DeepSpeed 0.18.2 (PyPI), deepspeed/runtime/constants.py, precision_config.py, zero/config.py, zero/offload_config.py. "sgsim" is ours; unknown sections are not read.
 inline const std::set<std::string> kDeepspeed = {

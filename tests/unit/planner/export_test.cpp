@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -102,6 +103,31 @@ TEST_CASE("what cannot train adapters alone says so") {
   CHECK(named() == 0);
   job.adapters = true;
   CHECK(named() == 3);  // DeepSpeed's file says nothing of parameters
+}
+
+TEST_CASE("export: experts, and what the frameworks refuse of them") {
+  plan::ModelShape mixture = kModel;
+  mixture.experts = 8;
+  plan::Plan p;
+  p.dp = 8, p.cp = 2, p.tp = 2, p.ep = 4;
+  p.sharding = plan::Sharding::fsdp;
+  p.sequence_parallel = true;
+  p.micro_batch = 1, p.global_batch = 64;
+  const lower::Training training;
+  exporting::Job job{.model = mixture, .plan = p, .training = training, .nodes = 4, .gpus_per_node = 8, .model_name = "mixtral"};
+  const auto gaps = [](const exporting::Exported& e, const std::string& begin) {
+    return std::count_if(e.gaps.begin(), e.gaps.end(), [&](const std::string& gap) { return gap.starts_with(begin); });
+  };
+  CHECK(gaps(exporting::torchtitan(job), "expert parallel") == 0);
+  CHECK(gaps(exporting::megatron(job), "tensor parallel without") == 0);
+  CHECK(has(exporting::megatron(job), "--expert-model-parallel-size 4"));
+  CHECK(has(exporting::megatron(job), "--moe-token-dispatcher-type alltoall"));
+  p.cp = 4, p.dp = 4, p.ep = 2;  // an expert group of fewer ranks than share a sample
+  CHECK(gaps(exporting::torchtitan(job), "expert parallel 2 over 4 sharded x 4") == 1);
+  p.cp = 1, p.dp = 16, p.ep = 4, p.sharding = plan::Sharding::zero1;  // written as replication: no sharded ranks to take
+  p.sequence_parallel = false;
+  CHECK(gaps(exporting::torchtitan(job), "expert parallel 4 over 1 sharded x 1") == 1);
+  CHECK(gaps(exporting::megatron(job), "tensor parallel without") == 1);
 }
 
 TEST_CASE("export: some layers recomputed, offloaded optimizer, context parallel, ZB-H1") {

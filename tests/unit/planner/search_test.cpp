@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <memory>
 #include <numeric>
 #include <set>
 
 #include "planner/cli/engines.h"
 #include "planner/search/estimator.h"
 #include "planner/search/exact.h"
+#include "planner/search/parallel.h"
 #include "planner/search/search.h"
 #include "sim/plan/legality.h"
 #include "sim/scenario/read.h"
@@ -320,4 +323,58 @@ TEST_CASE("search: estimates of FSDP are close where the host binds the step") {
       }
     }
   }
+}
+
+// Minutes: every legal plan of the main job is estimated, memory and time, none left out by a bound or because a smaller micro-batch did not fit.
+TEST_CASE("search: the main job's best plan against all estimates", "[.exhaustive]") {
+  const scenario::Scenario s = scenario::read_scenario(std::string(SGSIM_SOURCE_DIR) + "/scenarios/llama3-70b-1024xa100.json");
+  scenario::InputCache cache;
+  const search::Problem problem{.scenario = s, .cache = cache, .engine = cli::run_engine};
+  const scenario::Inputs inputs = cache.load(s);
+  const search::Axes axes = search::default_axes(inputs.shape, s.cluster, s.plan, {s.cluster.nodes}, 0);
+  const search::Space space = search::enumerate(axes, inputs.shape, s.cluster, s.plan, inputs.graph.get());
+  search::LayerCostTable table(problem);
+  const unsigned threads = 2;
+  std::vector<std::unique_ptr<search::Estimator>> estimators;
+  for (unsigned t = 0; t < threads; ++t) estimators.push_back(std::make_unique<search::Estimator>(problem, table));
+  std::vector<double> best(threads, std::numeric_limits<double>::infinity());
+  std::vector<std::uint64_t> fitting(threads, 0), looked(threads, 0);
+  const auto look = [&](unsigned t, const search::Layout& layout, const std::vector<search::StateOption>& options) {
+    std::vector<search::StateOption> fit;
+    const auto bounds = estimators[t]->bounds(layout, options);
+    for (std::size_t o = 0; o < options.size(); ++o) {
+      if (rule(s).fits(bounds[o])) fit.push_back(options[o]);
+    }
+    looked[t] += options.size();
+    fitting[t] += fit.size();
+    for (const Seconds time : estimators[t]->step_times(layout, fit)) best[t] = std::min(best[t], time.value());
+  };
+  const auto every = [&](unsigned t, const search::Layout& layout, const std::vector<search::StateOption>& options) {
+    if (layout.plan.recompute_layers == 0) return look(t, layout, options);
+    const auto answers = estimators[t]->fewest_recomputed(layout, options, rule(s).limit());
+    for (std::size_t o = 0; o < options.size(); ++o) {
+      if (answers[o].layers == 0 || answers[o].layers >= answers[o].all) continue;
+      search::Layout some = layout;
+      some.plan.recompute_layers = answers[o].layers;
+      look(t, some, {options[o]});
+    }
+  };
+  search::parallel(threads, space.families.size(), [] { return false; }, [&](unsigned t, std::size_t i) {
+    for (const search::Layout& layout : space.families[i]) {
+      const auto options = search::state_options(axes, layout, s.cluster);
+      every(t, layout, options);
+      search::Layout other = layout;
+      other.plan.offload.activations = true;
+      if (search::offloads_activations(axes, layout)) look(t, other, options);
+      other = layout;
+      if (search::balances_stages(axes, layout)) other.plan.stage_layers = estimators[t]->balanced_layers(layout);
+      if (!other.plan.stage_layers.empty()) every(t, other, options);
+    }
+  });
+  const search::SearchResult found = search::search(problem, axes, {.threads = threads});
+  REQUIRE_FALSE(found.ranked.empty());
+  const double least = *std::min_element(best.begin(), best.end());
+  std::printf("%llu plans estimated, %llu fit; least estimate %.4f s; the search's best: estimate %.4f s, simulated %.4f s\n", static_cast<unsigned long long>(looked[0] + looked[1]),
+              static_cast<unsigned long long>(fitting[0] + fitting[1]), least, found.ranked.front().estimate.step_time.value(), found.ranked.front().exact->step_time.value());
+  CHECK(found.ranked.front().exact->step_time.value() <= 1.01 * least);
 }
