@@ -213,7 +213,7 @@ void add_replay(CLI::App& app, Action& chosen) {
   command->add_option("FILE", flags->path, "Trace, or folder with the traces of one run")->required();
   command->add_option("--trace", flags->trace, "Write the simulated timeline (Perfetto; .json or .json.gz)");
   command->add_option("--limit", flags->limit, "Fail (exit code 1) when a step is off by more than this many percent")->check(kLimit);
-  command->add_option("--captured-dp", flags->captured.dp, "Data parallel size of the trace (from its ranks)")->check(CLI::Range(1, kMostRanks));
+  command->add_option("--captured-dp", flags->captured.dp, "Data parallel size of the trace (from its ranks); of a file without start times: of communicators whose size it lacks")->check(CLI::Range(1, kMostRanks));
   command->add_option("--captured-tp", flags->captured.tp, "Tensor parallel size of the trace (1, or as a timeline of sgsim says)")->check(CLI::Range(1, kMostRanks));
   command->add_option("--captured-pp", flags->captured.pp, "Pipeline stages of the trace (likewise)")->check(CLI::Range(1, kMostRanks));
   command->add_option("--captured-micro-batches", flags->captured.micro_batches, "Micro-batches of a step of the trace (likewise)")->check(CLI::Range(1, kMostRanks));

@@ -44,17 +44,6 @@ std::vector<ProgramInput> bind_groups(const trace::ImportedRun& run, const trace
   return inputs;
 }
 
-/// Counts in are counts out: every collective with a kernel is in the programs, kind by kind.
-void count_collectives(const trace::ImportedRun& run, Built& built) {
-  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
-    for (const trace::Collective& c : run.ranks[r].collectives) {
-      if (c.device_op == kNone) continue;
-      const bool out = built.task_of[r][c.device_op] != kNoTask;
-      built.report.add(std::string(out ? "import.replay.collectives." : "import.replay.collectives_left_out.") + trace::name_of(c.kind), out ? Severity::info : Severity::error, run.strings.at(c.name));
-    }
-  }
-}
-
 }  // namespace
 
 Built build_programs(const trace::ImportedRun& run, const trace::Matching& matching, const std::vector<trace::Dependencies>& dependencies) {

@@ -9,6 +9,16 @@ const std::vector<std::uint16_t>* Channels::slots_of(const trace::Matched& m) co
   return slot == slots.end() || m.members.size() != members.at({m.group, m.channel}) ? nullptr : &slot->second;
 }
 
+void count_collectives(const trace::ImportedRun& run, Built& built) {
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    for (const trace::Collective& c : run.ranks[r].collectives) {
+      if (c.device_op == trace::kNone) continue;
+      const bool out = built.task_of[r][c.device_op] != kNoTask;
+      built.report.add(std::string(out ? "import.replay.collectives." : "import.replay.collectives_left_out.") + trace::name_of(c.kind), out ? Severity::info : Severity::error, run.strings.at(c.name));
+    }
+  }
+}
+
 Channels add_channels(const trace::ImportedRun& run, const trace::Matching& matching, lower::Workload& workload) {
   Channels channels;
   std::map<Channel, std::set<std::uint32_t>> members;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/lower/workload.h"
+#include "sim/replay/replay.h"
 #include "sim/trace/match.h"
 
 namespace sgsim::replay {
@@ -22,5 +23,8 @@ struct Channels {
 
 /// Adds a group to the workload for each communicator with two or more imported members. `workload` has its ranks.
 [[nodiscard]] Channels add_channels(const trace::ImportedRun& run, const trace::Matching& matching, lower::Workload& workload);
+
+/// Counts in are counts out: every collective with a kernel is in the programs, kind by kind ("import.replay.collectives.<kind>", "collectives_left_out.<kind>").
+void count_collectives(const trace::ImportedRun& run, Built& built);
 
 }  // namespace sgsim::replay

@@ -277,6 +277,7 @@ Built build_untimed(const trace::ImportedRun& run, const trace::Matching& matchi
   Network network(run, machine, said, built.report);
   const auto transfers = transfers_of(run, matching, channels, network);
   for (std::uint32_t r = 0; r < run.ranks.size(); ++r) RankBuilder(run, r, transfers[r], built).build();
+  count_collectives(run, built);
   return built;
 }
 

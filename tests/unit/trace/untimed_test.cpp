@@ -86,6 +86,7 @@ TEST_CASE("a workload without start times: streams in order, dependencies, membe
   CHECK(end_of(s, 1, 1) == Approx(25));
   CHECK(end_of(s, 0, 3) == Approx(28));
   CHECK(s.timeline.step_time.value() == Approx(28e-6));
+  CHECK(testing::count_of(s.built.report, "import.replay.collectives.all_reduce") == 2);
 }
 
 TEST_CASE("the host's nodes stand between the device's") {
