@@ -51,8 +51,9 @@ RunCost scaling(const StateSetting& s, const BucketPart& bucket) {
                        .launches = bucket.tensors, .operators = bucket.tensors}, s.costs);
 }
 
-/// The backward pass with its buckets reduced beside it, from its start.
-void reduce_beside(const StateSetting& s, const ChunkKind& kind, const std::vector<BucketPart>& buckets, bool accumulates, RunCost& pass, ChunkState& state) {
+/// The backward pass with its buckets reduced beside it, from its start. `goes_on`: the next micro-batch's forward pass follows, beside which what is
+/// left is reduced; it waits for nothing, but transfers do not come faster than their stream takes them.
+void reduce_beside(const StateSetting& s, const ChunkKind& kind, const std::vector<BucketPart>& buckets, bool accumulates, bool goes_on, RunCost& pass, ChunkState& state) {
   std::vector<StreamOp> ops;
   double done = 0.0, transfers = 0.0;
   RunCost side;
@@ -69,12 +70,15 @@ void reduce_beside(const StateSetting& s, const ChunkKind& kind, const std::vect
     side.host += s.costs.eager.host_per_collective;
   }
   ops.push_back({.stream = 0, .work = std::max(0.0, kind.backward.device.value() - done), .waits = {-1, -1}});
+  const std::size_t last = ops.size() - 1;
+  const double forward = kind.forward.device.value();
+  if (goes_on) ops.push_back({.stream = 0, .work = forward, .waits = {-1, -1}});
   std::vector<double> ends;
   run_streams(ops, s.slowdown, ends);
   pass = lower::then(kind.backward, side);
-  pass.device = Seconds(ends.back());
+  pass.device = Seconds(goes_on ? std::max(ends.back(), transfers * s.slowdown.transfer) - forward : ends.back());
   state.transfer_total = transfers;
-  state.transfer_end = buckets.empty() ? 0.0 : ends[ends.size() - 2];
+  state.transfer_end = buckets.empty() ? 0.0 : ends[last - 1];
 }
 
 }  // namespace
@@ -151,8 +155,7 @@ ChunkState chunk_state(const StateSetting& s, const LayerCosts& costs, const Chu
     RunCost& pass = state.backward[variant];
     const bool here = reduces && ((variant & kLastMicroBatch) != 0 || s.plan.sharding == Sharding::zero2);
     if (here && s.plan.buckets.overlap) {
-      reduce_beside(s, kind, buckets, adds(s, variant), pass, state);
-      if (s.plan.sharding == Sharding::zero2 && (variant & kLastMicroBatch) == 0) pass.device = std::max(pass.device, Seconds(state.transfer_end));
+      reduce_beside(s, kind, buckets, adds(s, variant), (variant & kLastMicroBatch) == 0, pass, state);
       continue;
     }
     pass = adds(s, variant) ? lower::then(kind.backward, added) : kind.backward;

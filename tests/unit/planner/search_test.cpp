@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -11,6 +12,7 @@
 #include "planner/search/estimator.h"
 #include "planner/search/exact.h"
 #include "planner/search/parallel.h"
+#include "planner/search/plan_words.h"
 #include "planner/search/search.h"
 #include "sim/plan/legality.h"
 #include "sim/scenario/read.h"
@@ -280,6 +282,7 @@ TEST_CASE("search: estimates are close to simulation on plans of every kind") {
   search::Exact exact(t.problem, table);
   search::Estimator estimator(t.problem, table);
   std::vector<double> time, memory;
+  std::multimap<double, std::string> apart;  // by estimate / simulated
   for (std::size_t i = 0; i < space.families.size(); i += 3) {
     const search::Layout& layout = space.families[i].front();  // recompute_layers 1 as it stands
     const auto options = search::state_options(t.axes, layout, t.s.cluster);
@@ -287,6 +290,7 @@ TEST_CASE("search: estimates are close to simulation on plans of every kind") {
     for (std::size_t o = 0; o < options.size(); ++o) {
       const search::Figures f = exact.evaluate(search::candidate_of(layout, options[o]));
       time.push_back(std::abs(estimates[o].step_time / f.step_time - 1.0));
+      apart.emplace(estimates[o].step_time / f.step_time, search::short_text(search::candidate_of(layout, options[o])));
       memory.push_back(std::abs(estimates[o].needed / f.needed - 1.0));
       CHECK(f.needed <= f.reserved);
       CHECK(estimates[o].needed <= estimates[o].reserved);
@@ -294,7 +298,7 @@ TEST_CASE("search: estimates are close to simulation on plans of every kind") {
   }
   std::sort(time.begin(), time.end());
   std::sort(memory.begin(), memory.end());
-  INFO(time.size() << " plans; median errors " << time[time.size() / 2] << ", " << memory[memory.size() / 2] << "; worst " << time.back() << ", " << memory.back());
+  INFO(time.size() << " plans; median errors " << time[time.size() / 2] << ", " << memory[memory.size() / 2] << "; worst " << time.back() << ", " << memory.back() << "\nlowest " << apart.begin()->first << ": " << apart.begin()->second << "\nhighest " << apart.rbegin()->first << ": " << apart.rbegin()->second);
   CHECK(time[time.size() / 2] < 0.02);
   CHECK(memory[memory.size() / 2] < 0.03);
 }
