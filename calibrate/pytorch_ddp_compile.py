@@ -3,7 +3,7 @@
 
     torchrun --nproc-per-node 2 calibrate/pytorch_ddp_compile.py --out FOLDER
 
-Writes steps.json (median of 20 steps between CUDA events; for each variant also the number of pieces that Dynamo's DDPOptimizer made) and a Kineto trace of
+Writes steps.json (median of 20 steps between CUDA events) and a Kineto trace of
 two steps of rank 0 for each variant, NAME.trace.json.gz. --host (one process is enough): models so narrow that the device idles, forward and
 backward, without an optimizer: slopes over layers are host times (host.json). Models and batches are those of pytorch_steps.py.
 """
@@ -15,14 +15,12 @@ import os
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch._dynamo.utils import counters
 
 from pytorch_steps import DEVICE, LOCAL, RANK, WORLD, adamw, gpt2, llama, on_device, time_steps, tokens_of, trainer
 
 
 def variant(make, facts, batch, bucket_mb, cut):
     torch._dynamo.reset()
-    counters.clear()
     torch._dynamo.config.optimize_ddp = cut
     model = on_device(make)
     wrapped = nn.parallel.DistributedDataParallel(model, device_ids=[LOCAL], gradient_as_bucket_view=True, bucket_cap_mb=bucket_mb)
@@ -84,7 +82,7 @@ def main():
         (make, facts), batch = models[name]
         step = variant(make, facts, batch, bucket_mb, cut)
         measured = time_steps(step)
-        results.append({"name": label, "pieces": counters["stats"].get("unique_graphs", 0), **measured})
+        results.append({"name": label, **measured})
         file = os.path.join(flags.out, label + ".trace.json.gz")
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA], schedule=torch.profiler.schedule(wait=0, warmup=1, active=2, repeat=1),
                                     on_trace_ready=lambda p: p.export_chrome_trace(file) if RANK == 0 else None) as profile:

@@ -144,21 +144,33 @@ double gather_time(const StateSetting& s, const LayerCosts& costs, const ChunkKi
   return total;
 }
 
+namespace {
+
+/// With the calls of as many compiled pieces as there are buckets.
+RunCost calling_pieces(const StateSetting& s, const RunCost& pass, std::size_t pieces, int operators) {
+  if (!lower::cuts_at_buckets(s.plan, s.training)) return pass;
+  const Seconds host = s.costs.eager.host_per_operator * static_cast<double>(pieces) * static_cast<double>(operators);
+  return lower::then({.device = Seconds(), .issue_to_end = host, .host = host}, pass);
+}
+
+}  // namespace
+
 ChunkState chunk_state(const StateSetting& s, const LayerCosts& costs, const ChunkKind& kind) {
   if (lower::fully_sharded(s.plan.sharding) && s.shards > 1) return fsdp_passes(s, costs, kind);
   ChunkState state;
-  state.forward.fill(kind.forward);
   const RunCost added = accumulation(s, costs, kind);
   const bool reduces = s.plan.dp * s.plan.cp > 1;
   const std::vector<BucketPart> buckets = reduces ? buckets_of(s, costs, kind) : std::vector<BucketPart>{};
+  state.forward.fill(calling_pieces(s, kind.forward, buckets.size(), lower::kPieceForwardOperators));
   for (std::size_t variant = 0; variant < lower::kMicroBatchVariants; ++variant) {
     RunCost& pass = state.backward[variant];
     const bool here = reduces && ((variant & kLastMicroBatch) != 0 || s.plan.sharding == Sharding::zero2);
-    if (here && s.plan.buckets.overlap) {
+    if (here && lower::reduces_beside(s.plan, s.training)) {
       reduce_beside(s, kind, buckets, adds(s, variant), (variant & kLastMicroBatch) == 0, pass, state);
+      pass = calling_pieces(s, pass, buckets.size(), lower::kPieceBackwardOperators);
       continue;
     }
-    pass = adds(s, variant) ? lower::then(kind.backward, added) : kind.backward;
+    pass = calling_pieces(s, adds(s, variant) ? lower::then(kind.backward, added) : kind.backward, buckets.size(), lower::kPieceBackwardOperators);
     if (!here) continue;
     state.transfer_total = 0.0;
     for (const BucketPart& bucket : buckets) state.transfer_total += reduction_time(s, bucket);

@@ -26,6 +26,10 @@ struct Stack {
   /// default is False (torch/nn/parallel/distributed.py): the buckets are a second copy of all gradients, and each is copied
   /// back out of its bucket when the backward pass ends (reducer.cpp, finalize_bucket_dense).
   bool gradient_bucket_view = false;
+  /// torch.compile cuts the graph of a DistributedDataParallel module at its buckets (Dynamo's DDPOptimizer, on by default), so that their
+  /// reductions can begin before the backward pass ends: every bucket is a compiled piece of its own that the host calls twice. Off
+  /// (torch._dynamo.config.optimize_ddp = False): one graph, all gradients at its end.
+  bool ddp_cuts_graph = true;
   /// ZeRO-1 reduces gradients by all-reduce (DeepSpeed stage 1 before 0.3.16) instead of reduce-scatter.
   bool zero1_all_reduce = false;
   /// Gathers of updated parameters (ZeRO-1, ZeRO-2) run beside the next forward pass (Megatron --overlap-param-gather).

@@ -50,6 +50,7 @@ inline constexpr pair<string_view, graph::DType> kFloat[] = {
 inline constexpr pair<string_view, bool lower::Stack::*> kStackSwitches[] = {
     {"gradient_scale_kernels", &lower::Stack::gradient_scale_kernels},
     {"gradient_bucket_view", &lower::Stack::gradient_bucket_view},
+    {"ddp_cuts_graph", &lower::Stack::ddp_cuts_graph},
     {"zero1_all_reduce", &lower::Stack::zero1_all_reduce},
     {"overlap_parameter_gather", &lower::Stack::overlap_parameter_gather},
     {"fsdp_reduce_each_micro_batch", &lower::Stack::fsdp_reduce_each_micro_batch},

@@ -22,6 +22,19 @@ std::vector<std::uint32_t> completion_order(const std::vector<OwnedParameter>& p
 
 }  // namespace
 
+namespace {
+
+/// torch.compile of the DistributedDataParallel module itself. A pipeline's stages are compiled inside their wrappers, whatever those are.
+bool compiled_ddp(const plan::Plan& plan, const Training& training) {
+  return plan.pp == 1 && plan.sharding == plan::Sharding::ddp && plan.dp * plan.cp > 1 && training.execution == compile::Execution::compiled && !training.stack.compile_layers_only;
+}
+
+}  // namespace
+
+bool cuts_at_buckets(const plan::Plan& plan, const Training& training) { return compiled_ddp(plan, training) && training.stack.ddp_cuts_graph; }
+
+bool reduces_beside(const plan::Plan& plan, const Training& training) { return plan.buckets.overlap && (!compiled_ddp(plan, training) || training.stack.ddp_cuts_graph); }
+
 std::vector<Bucket> make_buckets(const std::vector<OwnedParameter>& parameters, graph::DType dtype, Bytes limit, Bytes first) {
   std::vector<Bucket> buckets;
   const double size = graph::size_of(dtype);

@@ -9,6 +9,15 @@
 
 namespace sgsim::lower {
 
+/// What calling a compiled piece costs the host where torch.compile cuts a graph at DDP's buckets, in eager dispatches: 0.61 (GPT-2) and
+/// 0.69 ms (Llama) a piece more than the uncut graph takes, a third of it in the forward pass (PyTorch 2.11 on an H200, where a
+/// dispatch takes 14.7 us: docs/records/h200-pytorch-2026-11-30, ddp_pieces.json).
+inline constexpr int kPieceForwardOperators = 15, kPieceBackwardOperators = 29;
+/// Whether a plan's graph is cut so.
+[[nodiscard]] bool cuts_at_buckets(const plan::Plan& plan, const Training& training);
+/// Whether buckets are reduced beside the backward pass. A compiled graph of DDP that is not cut hands over all gradients when it ends.
+[[nodiscard]] bool reduces_beside(const plan::Plan& plan, const Training& training);
+
 /// Gradients that are reduced together.
 struct Bucket {
   std::vector<std::uint32_t> parameters;  // indices into the chunk's parameters

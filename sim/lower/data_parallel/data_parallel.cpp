@@ -57,6 +57,7 @@ class State {
   [[nodiscard]] MemoryChange new_gradients(double elements, const Position& position) const;
   void copy_out_of_buckets();
   void plain_accumulation(std::size_t chunk, std::size_t variant, ChunkActions& actions) const;
+  void call_pieces(std::size_t chunk);
   void units(std::size_t chunk);
   void gather_parameters(const std::vector<std::vector<Bucket>>& chunks);
   void reduce_over_tensor_ranks();
@@ -146,7 +147,7 @@ void State::buckets(std::size_t chunk) {
   for (std::size_t variant = 0; variant < kMicroBatchVariants; ++variant) {
     ChunkActions& actions = out_.chunks[chunk][variant];
     const bool reduces = data_ranks(plan) > 1 && ((variant & kLastMicroBatch) != 0 || plan.sharding == plan::Sharding::zero2);
-    if (reduces && plan.buckets.overlap) {
+    if (reduces && reduces_beside(plan, in_.training)) {
       reduction.accumulate = adds(variant);
       actions = overlapped_reduction(buckets_.back(), reduction, in_.chunks[chunk].positions.size(), tokens);
       if (!bucket_copies() || (variant & kFirstMicroBatch) == 0) continue;
@@ -162,6 +163,18 @@ void State::buckets(std::size_t chunk) {
     auto& late = plan.sharding == plan::Sharding::zero2 ? actions.end_backward : out_.step.finish;
     if (&late == &out_.step.finish && variant != kLastMicroBatch) continue;  // once a step
     for (std::size_t b = 0; b < tokens.size(); ++b) append(late, reduce_bucket(buckets_.back()[b], reduction, tokens[b]));
+  }
+}
+
+void State::call_pieces(std::size_t chunk) {
+  if (!cuts_at_buckets(in_.plan, in_.training)) return;
+  for (ChunkActions& actions : out_.chunks[chunk]) {
+    actions.positions.resize(in_.chunks[chunk].positions.size());
+    for (const Bucket& bucket : buckets_[chunk]) {
+      PositionActions& at = actions.positions[bucket.position];
+      at.before_forward.push_back(HostWork{.name = "call compiled piece", .operators = kPieceForwardOperators});
+      at.before_backward.push_back(HostWork{.name = "call compiled piece", .operators = kPieceBackwardOperators});
+    }
   }
 }
 
@@ -273,7 +286,14 @@ void State::persist() {
 StateActions State::build() {
   out_.chunks.resize(in_.chunks.size());
   const bool sharded = fully_sharded(in_.plan.sharding);
-  for (std::size_t c = 0; c < in_.chunks.size(); ++c) sharded ? units(c) : buckets(c);
+  for (std::size_t c = 0; c < in_.chunks.size(); ++c) {
+    if (sharded) {
+      units(c);
+    } else {
+      buckets(c);
+      call_pieces(c);
+    }
+  }
   if (types_.main_gradient) {
     const double all = elements_where(trained_, is_dense) + elements_where(trained_, is_expert);
     const double bytes = (in_.plan.sharding == plan::Sharding::zero2 ? kept_elements(trained_) : all) * graph::size_of(types_.gradient);

@@ -63,10 +63,11 @@ struct Wait {
   bool operator==(const Wait&) const = default;
 };
 
-/// The host does `host` of work, after waiting for `waits` (and for the compute stream if `after_compute`).
+/// The host does `host` of work and dispatches `operators`, after waiting for `waits` (and for the compute stream if `after_compute`).
 struct HostWork {
   std::string name;
   Seconds host = {};
+  int operators = 0;           // as many eager dispatches
   bool after_compute = false;
   std::vector<Token> waits = {};
   bool operator==(const HostWork&) const = default;

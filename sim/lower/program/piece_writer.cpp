@@ -255,7 +255,8 @@ void PieceWriter::operator()(const HostWork& action) {
   const std::uint32_t segment = program_.add_segment({.name = program_.name(action.name), .recompute = {}});
   Step& step = push(TaskKind::host_sync, program_.stream("host"), action.waits);
   step.after_compute = action.after_compute;
-  step.cost = {.device = Seconds(), .issue_to_end = action.host, .host = action.host};
+  const Seconds host = action.host + costs_.eager.host_per_operator * static_cast<double>(action.operators);
+  step.cost = {.device = Seconds(), .issue_to_end = host, .host = host};
   step.segment = segment;
 }
 

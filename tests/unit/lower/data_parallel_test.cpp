@@ -83,7 +83,7 @@ TEST_CASE("DDP overlaps buckets with the backward pass") {
   plan::Plan p = data_parallel(2, 1);
   p.buckets.bucket = Bytes(4000);
   const auto s = spans(fake::lowered(fake::chain(3, kLayer), p, fake::bare(), fake::gpus(1, 2), fake::costs()));
-  CHECK(text(s, false) == "0-30 30-50 50-70 70-90");
+  CHECK(text(s, false) == "0-10 10-20 20-30 30-50 50-70 70-90");  // compiled: a piece a bucket
   CHECK(text(s, true) == "50-54 70-74 90-94");
 }
 
@@ -95,6 +95,27 @@ TEST_CASE("DDP without overlap reduces at the end, once a step") {
   CHECK(text(spans(l), true) == "180-184 184-188 188-192");
   p.buckets.bucket = Bytes();
   CHECK(text(spans(fake::lowered(fake::chain(3, kLayer), p, fake::bare(), fake::gpus(1, 2), fake::costs())), true) == "180-192");
+}
+
+// torch.compile cuts at three buckets: the host calls each piece forward and backward, in both micro-batches. Uncut, it calls none apart, and
+// the reductions follow the backward pass as without overlap.
+TEST_CASE("compiled DDP is called piece by piece, or reduces after its whole graph") {
+  plan::Plan p = data_parallel(2, 2);
+  p.buckets.bucket = Bytes(4000);
+  Training t = fake::bare();
+  t.execution = compile::Execution::compiled;
+  const auto calls = [](const Lowered& l) {
+    const Program& program = l.workload.programs[0];
+    return std::count_if(program.tasks.begin(), program.tasks.end(), [&](const Task& task) { return program.names[program.segments[task.segment].name.value] == "call compiled piece"; });
+  };
+  const auto lowered = [&] { return fake::lowered(fake::chain(3, kLayer), p, t, fake::gpus(1, 2), fake::costs()); };
+  CHECK(calls(lowered()) == 2 * 2 * 3);
+  t.stack.ddp_cuts_graph = false;
+  CHECK(calls(lowered()) == 0);
+  CHECK(text(spans(lowered()), true) == "180-184 184-188 188-192");
+  t.stack = {};
+  t.execution = compile::Execution::eager;
+  CHECK(calls(lowered()) == 0);
 }
 
 TEST_CASE("gradients are reduced with the last micro-batch only; ZeRO-2 reduces in each") {
