@@ -220,9 +220,19 @@ class RankWriter {
       return;
     }
     if (type == kCollective) put_integer(node, "comm_type", comm_type(collective.kind));
-    put_integer(node, "comm_size", static_cast<std::int64_t>(std::max(0.0, collective.bytes)));
+    put_size(collective, node);
     if (collective.bytes < 0) put_integer(node, "size_unknown", 1, kBool), count("size_unknown", Severity::error, fmt::format("{}: written as 0 bytes", run_.strings.at(collective.name)));
     if (type != kCollective) put_peer(collective, type, node);
+  }
+
+  /// Chakra's size is what a rank puts in; of an all-gather that is a part of the gathered size, which stands beside it.
+  void put_size(const trace::Collective& collective, Writer& node) {
+    const auto bytes = static_cast<std::int64_t>(std::max(0.0, collective.bytes));
+    const std::uint32_t ranks = collective.group == trace::kNone ? 0 : run_.groups[collective.group].size;
+    const bool gathers = collective.kind == trace::CommKind::all_gather;
+    if (gathers && ranks == 0) count("gathered_size", Severity::warning, fmt::format("{}: of a group of unknown size; the gathered size is written", run_.strings.at(collective.name)));
+    put_integer(node, "comm_size", gathers && ranks > 0 ? bytes / ranks : bytes);
+    if (gathers) put_integer(node, "gathered_size", bytes);
   }
 
   /// The other end as a rank of the run, as ASTRA-sim has it; our reader takes its place in the group beside it.

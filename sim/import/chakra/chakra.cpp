@@ -170,6 +170,8 @@ class Builder {
     collective.uneven = node.flag("uneven").value_or(false);
     const auto size = node.flag("size_unknown").value_or(false) ? std::nullopt : node.integer("comm_size");
     collective.bytes = size && *size >= 0 ? static_cast<double>(*size) : -1.0;
+    if (const auto gathered = node.integer("gathered_size"); gathered && collective.bytes >= 0 && *gathered >= 0) collective.bytes = static_cast<double>(*gathered);
+    else if (collective.kind == trace::CommKind::all_gather && collective.bytes >= 0) groups_.add_part(static_cast<std::uint32_t>(run_.ranks.size() - 1), static_cast<std::uint32_t>(rank_.collectives.size()));
     if (collective.bytes < 0) count("size_absent", Severity::warning, node.name);
     if (collective.bytes == 0) count("zero_size", Severity::warning, node.name);
     const auto own_peer = node.integer("peer");
@@ -314,6 +316,7 @@ trace::ImportedRun parse(std::string_view bytes, const std::string& file) {
   run.format = "chakra";
   Groups groups;
   add_rank(bytes, file, run, groups);
+  groups.finish(run);
   return run;
 }
 

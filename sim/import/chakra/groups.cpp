@@ -83,6 +83,18 @@ void Groups::finish(trace::ImportedRun& run) const {
     run.groups[found->second].ranks = members;
     run.groups[found->second].size = static_cast<std::uint32_t>(members.size());
   }
+  for (const auto& [rank, index] : parts_) {
+    trace::Collective& c = run.ranks[rank].collectives[index];
+    const std::uint32_t size = run.groups[c.group].size;
+    if (size > 0) {
+      c.bytes *= size;
+      continue;
+    }
+    // A communicator without a name is all ranks, of which those that are imported are known.
+    const bool all = run.groups[c.group].name == 0 || run.strings.at(run.groups[c.group].name).empty();
+    if (all) c.bytes *= static_cast<double>(run.ranks.size());
+    run.report.add("import.chakra.gathered_size_guessed", Severity::warning, run.strings.at(c.name) + (all ? ": as many parts as there are files" : ": the size of its communicator is not known; one rank's part"));
+  }
 }
 
 }  // namespace sgsim::import::chakra

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/import/chakra/document.h"
@@ -20,12 +21,15 @@ class Groups {
   std::uint32_t of(const Node& node, trace::ImportedRun& run);
   /// Members from a list of communicators. Throws InputError where it is none to its end.
   void read(std::string_view bytes, const std::string& file, Diagnostics& report);
-  /// Gives the groups their members.
+  /// An all-gather whose size is what its rank puts in (Chakra's comm_size), by place in the run.
+  void add_part(std::uint32_t rank, std::uint32_t collective) { parts_.emplace_back(rank, collective); }
+  /// Gives the groups their members, and all-gathers the gathered size. `run` has its ranks in the order in which they were read.
   void finish(trace::ImportedRun& run) const;
 
  private:
   std::map<std::string, std::uint32_t> by_name_;
   std::map<std::string, std::vector<std::int32_t>> members_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> parts_;
 };
 
 }  // namespace sgsim::import::chakra

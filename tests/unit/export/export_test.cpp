@@ -154,6 +154,17 @@ TEST_CASE("Chakra: the host's durations add up, and groups are numbered for ASTR
   CHECK(report.entries().at("export.chakra.group_without_members").count == 1);
 }
 
+TEST_CASE("Chakra: an all-gather has the size that one rank puts in, and comes back as gathered") {
+  trace::ImportedRun run = small_run();
+  run.ranks[0].collectives[0].kind = trace::CommKind::all_gather;
+  run.ranks[0].collectives[0].bytes = 4098;
+  Diagnostics report;
+  const std::string bytes = exporting::chakra(run, 0, report);
+  CHECK(import::chakra::parse(bytes, "x.1.et").ranks.at(0).collectives.at(0).bytes == 4098);
+  const std::string part = protobuf::Writer().text(1, "comm_size").integer(9, 2049).bytes();
+  CHECK(bytes.find(part) != std::string::npos);
+}
+
 TEST_CASE("Kineto: written, read back without loss of a nanosecond") {
   const trace::ImportedRun run = small_run();
   Diagnostics report;

@@ -285,6 +285,20 @@ TEST_CASE("Chakra: a chain of 100,000 nodes") {
   CHECK(chakra::parse(bytes, "x.et").ranks[0].edges.size() == 99'999);
 }
 
+TEST_CASE("Chakra: the size of an all-gather is what one rank puts in") {
+  const auto gather = [](const Writer& more) {
+    return chakra_file({Writer().text(1, "0.0.4"), Writer().varint(1, 1).text(2, "gather").varint(3, 7).message(10, attribute("comm_type", 9, 2)).message(10, attribute("comm_size", 13, 64)).message(10, more)});
+  };
+  const auto bytes = [](const trace::ImportedRun& run) { return run.ranks.at(0).collectives.at(0).bytes; };
+  const trace::ImportedRun known = chakra::parse(gather(attribute("pg_size", 9, 4)), "x.0.et");
+  CHECK(bytes(known) == 256);
+  CHECK(count_of(known.report, "import.chakra.gathered_size_guessed") == 0);
+  CHECK(bytes(chakra::parse(gather(attribute("gathered_size", 9, 250)), "x.0.et")) == 250);  // our own files
+  const trace::ImportedRun alone = chakra::parse(gather(attribute("x", 9, 0)), "x.0.et");
+  CHECK(bytes(alone) == 64);
+  CHECK(count_of(alone.report, "import.chakra.gathered_size_guessed") == 1);
+}
+
 TEST_CASE("Chakra: what is a list of communicators") {
   CHECK(chakra::begins_as_groups("{\"1\": [0, 1],\n \"2\": [2, 3]}"));
   CHECK(chakra::begins_as_groups("{\"1\": [0, 1"));  // its first bytes, or cut
