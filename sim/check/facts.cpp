@@ -48,7 +48,8 @@ std::optional<Network> network_of(std::string_view interconnect, std::int64_t gp
   if (const auto m = match(text, R"((\d+)\s*x\s*(\d+)\s*gb)")) return Network{.nics = std::stoi((*m)[1]), .gbit_per_s = std::stod((*m)[2])};
   if (const auto m = match(text, R"((\d+)\s*omni-path links? per node)")) return Network{.nics = std::stoi((*m)[1]), .gbit_per_s = kOmniPath};
   if (const auto m = match(text, R"((\d+)\s*gb(?:ps|it/s|/s)\s*(?:rdma\s*)?per gpu)")) return Network{.nics = static_cast<int>(gpus_per_node), .gbit_per_s = std::stod((*m)[1])};
-  if (const auto m = match(text, R"((\d+)\s*gb(?:ps|it/s|/s)\s*per node)")) {
+  if (any_of(text, {"p4d.", "p4de."})) return Network{.nics = 4, .gbit_per_s = 100.0};  // Amazon EC2 P4 instances: 4 x 100 Gbit/s (aws.amazon.com/ec2/instance-types/p4)
+  if (const auto m = match(text, R"((\d+)\s*gb(?:ps|it/s|/s)\s*(?:per |/\s*)node)")) {
     // A node's total with nothing said of its ports: ports of 100 Gbit/s, at most one a GPU.
     const double total = std::stod((*m)[1]);
     const int nics = std::clamp(static_cast<int>(total / 100.0), 1, static_cast<int>(std::max<std::int64_t>(1, gpus_per_node)));

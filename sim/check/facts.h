@@ -20,7 +20,7 @@ struct Network {
   int nics = 0;
   double gbit_per_s = 0.0;  // of one
 };
-/// From "4 x 100Gb", "400 Gbps per node", "400 Gb/s RDMA per GPU", "4 Omni-Path links per node" (100 Gbit/s each, Intel
+/// From "4 x 100Gb", "400 Gbps per node", "3200 Gbps/node", "p4d.24xlarge", "400 Gb/s RDMA per GPU", "4 Omni-Path links per node" (100 Gbit/s each, Intel
 /// Omni-Path 100). Nothing when the text has no such figure.
 [[nodiscard]] std::optional<Network> network_of(std::string_view interconnect, std::int64_t gpus_per_node);
 

@@ -55,6 +55,8 @@ TEST_CASE("free text is read narrowly") {
   CHECK(network("8 GPUs/node NVLink, 4 Omni-Path links per node")->gbit_per_s == 100.0);
   CHECK(network("800 Gbps per node total")->nics == 8);
   CHECK(network("NVLink intra; 400 Gb/s RDMA per GPU")->gbit_per_s == 400.0);
+  CHECK(network("AWS EFA, 2x p5.48xlarge (3200 Gbps/node) H100-80GB")->gbit_per_s == 400.0);
+  CHECK(network("AWS EFA A100-40GB (p4d.24xlarge)")->nics == 4);
   CHECK_FALSE(network("8x A100 80GB per node").has_value());  // memory, not a network
   CHECK_FALSE(network("RoCE 1600 Gbps node-node").has_value());
   check::Record r = row();
