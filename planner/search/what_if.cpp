@@ -39,12 +39,15 @@ std::vector<Change> changes_of(const scenario::Scenario& base, const Axes& axes,
 
 /// The plan on a changed machine; with fewer nodes it has fewer data-parallel replicas.
 void keep(const Problem& problem, double margin, const std::function<bool()>& stop, Candidate candidate, int nodes, WhatIf& answer) {
-  answer.why_not_same = "does not run";
+  answer.why_not_same = "not legal";
   const int before = std::exchange(candidate.nodes, nodes);
   if (candidate.plan.dp * nodes % before != 0) return;
   candidate.plan.dp = candidate.plan.dp * nodes / before;
   const plan::ModelShape shape = problem.cache.load(problem.scenario).shape;
-  if (!plan::check_plan(shape, candidate.plan, resized(problem.scenario.cluster, nodes)).empty()) return;
+  if (const auto broken = plan::check_plan(shape, candidate.plan, resized(problem.scenario.cluster, nodes)); !broken.empty()) {
+    answer.why_not_same += ": " + broken.front().rule;
+    return;
+  }
   LayerCostTable table(problem);
   Figures figures;
   const StopScope scope(stop);
@@ -56,7 +59,10 @@ void keep(const Problem& problem, double margin, const std::function<bool()>& st
     return;
   }
   const MemoryRule rule{.capacity = problem.scenario.cluster.node.gpu.memory, .margin = margin};
-  if (!rule.fits(figures)) return;
+  if (!rule.fits(figures)) {
+    answer.why_not_same = "does not fit";
+    return;
+  }
   answer.same = figures;
   answer.why_not_same.clear();
 }

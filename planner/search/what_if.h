@@ -14,7 +14,7 @@ struct WhatIf {
   std::string not_asked;           // why there is no answer: "1 node has no half"; then nothing below is set
   std::optional<Found> best;       // nothing: no plan fits
   std::optional<Figures> same;     // the plan that was best before, where it is still legal and fits
-  std::string why_not_same;        // "does not run"; empty where `same` is there
+  std::string why_not_same;        // "does not fit", "not legal: batch_divides", "no time left"; empty where `same` is there
   Bytes gpu_memory;                // after the change
   bool complete = true;            // of the search
 };
