@@ -91,12 +91,15 @@ void write_reports(const Flags& flags, const check::Report& report) {
 /// The rows of each file that is left out, predicted with profiles that owe nothing to it.
 void add_left_out(const Flags& flags, const std::vector<check::Record>& records, const check::Sources& sources, const check::PredictOptions& options, check::Report& report) {
   for (const std::string& file : flags.left_out) {
+    std::vector<check::Record> rows;
+    std::copy_if(records.begin(), records.end(), std::back_inserter(rows), [&](const check::Record& r) { return r.file == file; });
+    if (rows.empty()) {
+      throw InputError({.file = "--leave-out", .where = "", .found = "\"" + file + "\"", .expected = "the name of a file of training records among those that are checked, without .json[.gz]", .hint = ""});
+    }
     std::vector<std::string> notes;
     check::PredictOptions without = options;
     without.profiles = check::profiles_without(file, notes);
     for (const std::string& note : notes) fmt::print(stderr, "{}\n", note);
-    std::vector<check::Record> rows;
-    std::copy_if(records.begin(), records.end(), std::back_inserter(rows), [&](const check::Record& r) { return r.file == file; });
     report.left_out.emplace_back(file, check::predict(rows, sources, run_engine, without));
   }
 }

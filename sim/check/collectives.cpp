@@ -63,7 +63,9 @@ Measured read_row(const JsonValue& row) {
 std::string group_of(const Measured& m) {
   const char* family = mentions(m.where.gpu, "H200") ? "H200" : mentions(m.where.gpu, "H100") ? "H100" : "A100";
   if (mentions(m.where.interconnect, "pairwise")) return "collectives A100, NVLink pairs";
-  if (m.nodes.value_or(1) == 1) return fmt::format("collectives {}, one node", family);
+  // The tables that the profiles carry (docs/costs.md, collectives-sweep): a check that they are read rightly, no prediction of others' runs.
+  const bool carried = m.source.find("aiconfigurator") != std::string::npos;
+  if (m.nodes.value_or(1) == 1) return fmt::format("collectives {}, one node{}", family, carried ? ", the profile's own" : "");
   if (mentions(m.where.interconnect, "EFA")) return "collectives across nodes, EFA";
   // Vidur's tables say nothing of the network between their two DGX nodes; one poster calls his own figures low.
   const bool unknown = mentions(m.where.gpu, "DGX") || mentions(m.where.interconnect, "low") || m.where.interconnect.empty();

@@ -49,7 +49,7 @@ std::string markdown_rows(const std::vector<const Row*>& rows) {
 
 std::string left_out_table(const Report& report) {
   if (report.left_out.empty()) return {};
-  std::string text = "\n## Without the file itself\n\nRefitted without what was measured in that file's runs (`--leave-out`), then judged by it.\n\n";
+  std::string text = "\n## Without the file itself\n\nPredicted with profiles of which no part was measured in that file's runs (`--leave-out`), then judged by it.\n\n";
   text += markdown_line(kHead) + markdown_line(std::vector<std::string>(kHead.size(), "---"));
   for (const auto& [file, rows] : report.left_out) text += markdown_line(cells_of("without " + file, summarize_all(rows)));
   return text;

@@ -26,13 +26,13 @@ Flops recomputed_flops(const std::vector<std::vector<Chunk>>& stages, const std:
   return total;
 }
 
-// AdamW over the parameters of all stages, as one rank of each holds them, for one micro-batch: parameter, gradient and two moments
+// AdamW over the trained parameters of all stages, as one rank of each holds them, for one micro-batch: parameter, gradient and two moments
 // read, all but the gradient written. Stands for other optimizers, whose share is smaller.
 OptimizerLoad optimizer_load(const SegmentedModel& model, const plan::Plan& plan, const Training& training, const TaskCosts& costs) {
   if (training.optimizer == Optimizer::none) return {};
   double elements = 0.0;
   for (const std::uint32_t index : model.order) {
-    for (const ParameterShard& parameter : model.segments[index].parameters) elements += static_cast<double>(parameter.elements);
+    for (const ParameterShard& parameter : model.segments[index].parameters) elements += parameter.trained ? static_cast<double>(parameter.elements) : 0.0;
   }
   if (plan.sharding != plan::Sharding::ddp) elements /= plan.dp * plan.cp;
   const double size = graph::size_of(training.autocast ? training.parameter_dtype : training.compute_dtype);

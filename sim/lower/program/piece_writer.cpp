@@ -251,11 +251,12 @@ void PieceWriter::operator()(const SideKernels& action) {
 void PieceWriter::operator()(const Wait& action) { wait_for(action.token); }
 
 void PieceWriter::operator()(const HostWork& action) {
+  const Seconds host = action.host + costs_.eager.host_per_operator * static_cast<double>(action.operators);
+  if (action.operators > 0 && host == Seconds()) return;  // launched natively: nobody dispatches
   flush();
   const std::uint32_t segment = program_.add_segment({.name = program_.name(action.name), .recompute = {}});
   Step& step = push(TaskKind::host_sync, program_.stream("host"), action.waits);
   step.after_compute = action.after_compute;
-  const Seconds host = action.host + costs_.eager.host_per_operator * static_cast<double>(action.operators);
   step.cost = {.device = Seconds(), .issue_to_end = host, .host = host};
   step.segment = segment;
 }
