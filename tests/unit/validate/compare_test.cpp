@@ -170,7 +170,6 @@ TEST_CASE("a record of a run asks the same question again") {
 TEST_CASE("plans of compiled data parallelism become programs: the executor calls no pieces") {
   for (const char* name : {"gpt2-350m-ddp2", "llama-1b-ddp2"}) {
     const Case compiled = load(name, {{"training.execution", "compiled"}}), uncut = load(name, {{"training.execution", "compiled"}, {"training.stack.ddp_cuts_graph", "false"}});
-    CHECK(compiled.program.works.size() == uncut.program.works.size());
     CHECK(compiled.prepared.simulation.timeline.step_time < uncut.prepared.simulation.timeline.step_time);  // whose reductions follow the backward pass
   }
 }
