@@ -24,9 +24,10 @@ std::vector<std::uint32_t> completion_order(const std::vector<OwnedParameter>& p
 
 namespace {
 
-/// torch.compile of the DistributedDataParallel module itself. A pipeline's stages are compiled inside their wrappers, whatever those are.
+/// torch.compile of the DistributedDataParallel module itself. Stages of a pipeline and models of DTensors, which that class refuses, are
+/// compiled inside whatever reduces their gradients.
 bool compiled_ddp(const plan::Plan& plan, const Training& training) {
-  return plan.pp == 1 && plan.sharding == plan::Sharding::ddp && plan.dp * plan.cp > 1 && training.execution == compile::Execution::compiled && !training.stack.compile_layers_only;
+  return plan.pp == 1 && plan.tp == 1 && plan.sharding == plan::Sharding::ddp && plan.dp * plan.cp > 1 && training.execution == compile::Execution::compiled && !training.stack.compile_layers_only;
 }
 
 }  // namespace
