@@ -75,6 +75,7 @@ class Timeline {
     for (const auto& [parameter, gradient] : compiled_.graph.gradients) gradients.insert(storage.owner(gradient));
     std::map<ValueRef, std::size_t> life_of;
     std::vector<std::uint32_t> scratch_read(compiled_.kernels.size(), 0);
+    std::vector<std::vector<std::uint32_t>> scratch_kept(compiled_.kernels.size());  // generated backward kernels that read it
     std::vector<std::uint32_t> earliest_reader;  // of each life: smallest position of its backward readers
     for (std::uint32_t k = 0; k < compiled_.kernels.size(); ++k) {
       for (ValueRef v : compiled_.kernels[k].saved) {
@@ -83,7 +84,11 @@ class Timeline {
         lives_.push_back({compiled_.graph.type(v).bytes(), step_[k], step_[k], kNever});
         earliest_reader.push_back(kNever);
       }
-      for (KernelId input : compiled_.kernels[k].inputs) scratch_read[input.value] = std::max(scratch_read[input.value], step_[k]);
+      for (KernelId input : compiled_.kernels[k].inputs) {
+        scratch_read[input.value] = std::max(scratch_read[input.value], step_[k]);
+        const bool generated = std::holds_alternative<graph::MemoryBound>(compiled_.kernels[k].work) && !compiled_.kernels[k].is_communication;
+        if (generated && compiled_.kernels[k].phase == Phase::backward) scratch_kept[input.value].push_back(k);
+      }
     }
     for (std::uint32_t k = 0; k < compiled_.kernels.size(); ++k) {
       for (ValueRef v : compiled_.kernels[k].reads) {
@@ -104,7 +109,16 @@ class Timeline {
     }
     for (std::uint32_t k = 0; k < compiled_.kernels.size(); ++k) {
       const Bytes scratch = compiled_.kernels[k].scratch;
-      if (scratch > Bytes(0.0)) lives_.push_back({scratch, step_[k], std::max(step_[k], scratch_read[k]), kNever});
+      if (scratch == Bytes(0.0)) continue;
+      if (compiled_.kernels[k].phase == Phase::backward || scratch_kept[k].empty()) {
+        lives_.push_back({scratch, step_[k], std::max(step_[k], scratch_read[k]), kNever});
+        continue;
+      }
+      // What has no value in the graph is kept for the backward pass too: the normalised inputs of layer norms. One kernel may make those of
+      // several layers: each reader has its share.
+      for (const std::uint32_t reader : scratch_kept[k]) {
+        lives_.push_back({scratch / static_cast<double>(scratch_kept[k].size()), step_[k], std::max(step_[k], step_[reader]), lists_.position[reader]});
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "sim/graph/work.h"
+#include "sim/import/hf_config/hf_config.h"
 #include "sim/lower/segments.h"
 #include "tests/support/catch.h"
 #include "tests/unit/lower/shard_models.h"
@@ -208,4 +209,18 @@ TEST_CASE("fused attention counts two products forward and four backward") {
   const double forward = graph::flops_of(attention).value();
   const double products_only = 3.0 * (4 * 2 * 32 * 32 * 32 + 2 * 32 * 32 * 256);  // q k v o, head; 32 tokens
   CHECK(model.model_flops.value() == products_only + 3.0 * forward);
+}
+
+// GPT-2, compiled under autocast, of b s h elements a value: both norms' results for the products, attention's result and its q, k, v (2, 2, 2 and 6
+// bytes an element), the feed-forward's two wide values (8 and 8), and both normalised inputs in float32 (4 and 4): 36. Weights keep their bfloat16
+// copies: 2 bytes of 12 h^2. Statistics and biases are small.
+TEST_CASE("a compiled GPT-2 layer keeps its normalised inputs for the backward pass") {
+  const auto config = import::read_hf_config(std::string(SGSIM_SOURCE_DIR) + "/scenarios/models/gpt2-350m.json");
+  const auto graph = import::generate_graph(config, {.micro_batch = 16, .sequence = 1024});
+  lower::Training training = eager();
+  training.autocast = true;
+  training.execution = compile::Execution::compiled;
+  const SegmentedModel model = segment_model(graph, config.shape, plan_of(), training);
+  const double elements = 16.0 * 1024 * 1024;
+  CHECK(layer_of(model).saved.value() == Approx(36.0 * elements + 24.0 * 1024 * 1024).epsilon(0.02));
 }
