@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
+#include "sim/check/doubts.h"
 #include "sim/check/facts.h"
 #include "sim/cluster/builders.h"
 #include "sim/core/json_value.h"
@@ -37,7 +40,10 @@ struct Measured {
 
 std::optional<std::int64_t> integer_of(const JsonValue& row, std::string_view key) {
   const auto value = row.find(key);
-  return value ? std::optional<std::int64_t>(static_cast<std::int64_t>(value->number())) : std::nullopt;
+  if (!value) return std::nullopt;
+  const double number = value->number();
+  if (std::floor(number) != number || std::abs(number) > 1e18) value->fail("a whole number or null");
+  return static_cast<std::int64_t>(number);
 }
 
 std::string text_of(const JsonValue& row, std::string_view key) {
@@ -45,8 +51,7 @@ std::string text_of(const JsonValue& row, std::string_view key) {
   return value ? value->text() : std::string();
 }
 
-Measured read_row(const JsonValue& row) {
-  Measured m;
+void read_row(const JsonValue& row, Measured& m) {
   m.where.gpu = text_of(row, "gpu");
   m.where.interconnect = text_of(row, "interconnect");
   m.op = text_of(row, "op");
@@ -56,7 +61,6 @@ Measured read_row(const JsonValue& row) {
   m.gpus_per_node = integer_of(row, "gpus_per_node");
   m.bytes = integer_of(row, "bytes");
   if (const auto time = row.find("time_us")) m.time_us = time->number();
-  return m;
 }
 
 /// Amazon's nodes and others that say no more than a total are no rail of one NIC a GPU.
@@ -72,12 +76,19 @@ std::string group_of(const Measured& m) {
   return unknown ? "collectives across nodes, fabric unknown" : "collectives across nodes";
 }
 
+constexpr std::int64_t kMostNodes = 1 << 17;          // as in a scenario's cluster
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;  // a thousand times any GPU's memory
+
 std::string lacking(const Measured& m) {
   if (!m.nodes || !m.gpus || !m.bytes || !m.time_us) return "nodes, GPUs, size or time is not stated";
   if (!op_of(m.op)) return "operation " + m.op;
   if (!cluster_of(m.where)) return "no profile for a " + m.where.gpu;
+  for (const auto& [field, value, most] : {std::tuple{"nodes", *m.nodes, kMostNodes}, {"gpus", *m.gpus, kLargestSize}, {"bytes", *m.bytes, kMostBytes}}) {
+    if (value < 1 || value > most) return fmt::format("{}: {}, expected a whole number from 1 to {}", field, value, most);
+  }
+  if (!(*m.time_us > 0.0)) return fmt::format("time_us: {}, expected a number above 0", *m.time_us);
   if (*m.gpus < 2 || *m.gpus % *m.nodes != 0) return fmt::format("{} GPUs on {} nodes", *m.gpus, *m.nodes);
-  return {};
+  return network_doubt(m.where.interconnect, *m.gpus / *m.nodes);
 }
 
 cluster::Cluster cluster_for(const Measured& m) {
@@ -110,8 +121,13 @@ class Profiles {
 
 void predict_row(Row& row, const Measured& m, Profiles& profiles) {
   const cluster::Cluster c = cluster_for(m);
-  std::vector<GpuId> members;
   const std::int64_t each = *m.gpus / *m.nodes;
+  if (each > c.node.gpus) {
+    row.skipped = fmt::format("gpus: {} on {} nodes, expected at most {} a node", *m.gpus, *m.nodes, c.node.gpus);
+    return;
+  }
+  row.profile = c.node.gpu.profile;
+  std::vector<GpuId> members;
   for (std::int64_t node = 0; node < *m.nodes; ++node) {
     for (std::int64_t g = 0; g < each; ++g) members.push_back(GpuId{static_cast<std::uint32_t>(node * c.node.gpus + g)});
   }
@@ -132,13 +148,18 @@ std::vector<Row> predict_collectives(std::string_view text, const std::string& p
   Profiles loaded(profiles);
   std::vector<Row> rows;
   for (std::size_t i = 0; i < root.list_size(); ++i) {
-    const Measured m = read_row(root.item(i));
+    Measured m;
     Row row;
+    try {
+      read_row(root.item(i), m);
+    } catch (const InputError& error) {
+      row.skipped = error.what();
+    }
     row.file = group_of(m);
     row.id = fmt::format("{}_{}_{}x{}_{}_{}", m.op, m.where.gpu, m.nodes.value_or(0), m.gpus.value_or(0), m.bytes.value_or(0), i);
     row.source = m.source;
     row.gpu = m.where.gpu;
-    row.skipped = lacking(m);
+    if (row.skipped.empty()) row.skipped = lacking(m);
     row.measured_s = m.time_us ? std::optional<double>(*m.time_us * 1e-6) : std::nullopt;
     row.model = row.id;
     if (row.skipped.empty()) predict_row(row, m, loaded);

@@ -28,11 +28,27 @@ struct Network {
 [[nodiscard]] std::optional<std::string> sharding_of(const Record& record);
 /// "none", "selective" or "full"; nothing when the record leaves it open.
 [[nodiscard]] std::optional<std::string> recompute_of(const Record& record);
+/// "adamw" (Adam too; LAMB, whose kernels move nearly as much, is taken as AdamW) or "sgd"; nothing when the record leaves it open.
+[[nodiscard]] std::optional<std::string> optimizer_of(const Record& record);
 /// "float16", "bfloat16", "float32" or "float8"; nothing when the record leaves it open.
 [[nodiscard]] std::optional<std::string> precision_of(const Record& record);
 /// "eager", "compiled" or "cuda_graph"; nothing when the record leaves it open.
 [[nodiscard]] std::optional<std::string> execution_of(const Record& record);
 /// Whether the record says asynchronous tensor parallel, which PyTorch has in compiled models alone (torchtitan's --experimental.enable_async_tensor_parallel).
 [[nodiscard]] bool is_async_tensor_parallel(const Record& record);
+/// Whether the id or the notes say LoRA, and not "no LoRA".
+[[nodiscard]] bool trains_adapters(const Record& record);
+
+/// A text that says nothing: empty, "not stated", "unknown".
+[[nodiscard]] bool is_open(std::string_view text);
+/// Whether a stated word is one that a prediction can be made of.
+[[nodiscard]] bool understands_family(std::string_view family);
+[[nodiscard]] bool understands_activation(std::string_view activation);
+[[nodiscard]] bool understands_execution(std::string_view execution);
+[[nodiscard]] bool understands_schedule(std::string_view schedule);
+/// "zb_h1", "gpipe" or nothing: what the record's schedule says beside the virtual stages.
+[[nodiscard]] std::optional<std::string> schedule_of(const Record& record);
+/// Placements that are no sharding of the optimizer: DTensor's tensor parallelism.
+[[nodiscard]] bool understands_unsharded(std::string_view sharding);
 
 }  // namespace sgsim::check

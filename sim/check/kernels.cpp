@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -12,6 +13,8 @@ namespace sgsim::check {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kNoTrace = "the record names no trace";
 
 KernelClass class_of(const std::string& name) {
   const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
@@ -50,16 +53,71 @@ std::string line(const std::string& name, const KernelTime& p, const KernelTime&
   return fmt::format("    {:<28} {:>10.3f} ms {:>10.3f} ms {:>9} {:>8.0f} {:>8.0f}\n", name, 1e3 * p.seconds, 1e3 * m.seconds, error, p.launches, m.launches);
 }
 
+constexpr double kShown = 1e-4;              // seconds; shorter sums are left out
+constexpr std::size_t kMissingShown = 10;
+
+/// Kernels of equal operations side by side; of those that only one side has, the longest.
 std::string by_flops(const char* what, const std::map<std::int64_t, KernelTime>& predicted, const std::map<std::int64_t, KernelTime>& traced) {
-  std::map<std::int64_t, std::pair<KernelTime, KernelTime>> joined;
-  for (const auto& [flops, t] : predicted) joined[flops].first = t;
-  for (const auto& [flops, t] : traced) joined[flops].second = t;
-  std::string text;
-  for (const auto& [flops, both] : joined) {
-    if (std::max(both.first.seconds, both.second.seconds) < 1e-4) continue;
-    text += line(fmt::format("{} of {:.4g} GFLOP", what, static_cast<double>(flops) * 1e-9), both.first, both.second);
+  struct Entry {
+    std::int64_t flops = 0;
+    KernelTime predicted, traced;
+    [[nodiscard]] double longest() const { return std::max(predicted.seconds, traced.seconds); }
+    [[nodiscard]] bool matched() const { return predicted.seconds > 0.0 && traced.seconds > 0.0; }
+  };
+  std::map<std::int64_t, Entry> joined;
+  for (const auto& [flops, t] : predicted) joined[flops].predicted = t;
+  for (const auto& [flops, t] : traced) joined[flops].traced = t;
+  std::vector<Entry> unmatched;
+  for (auto& [flops, e] : joined) {
+    e.flops = flops;
+    if (!e.matched()) unmatched.push_back(e);
   }
+  std::stable_sort(unmatched.begin(), unmatched.end(), [](const Entry& a, const Entry& b) { return a.longest() > b.longest(); });
+  const double least = unmatched.size() > kMissingShown ? unmatched[kMissingShown - 1].longest() : 0.0;
+  std::string text;
+  Entry rest;
+  std::size_t left = 0, shown = 0;
+  for (const auto& [flops, e] : joined) {
+    const bool listed = e.matched() || (e.longest() >= std::max(least, kShown) && ++shown <= kMissingShown);
+    if (listed && e.longest() >= kShown) text += line(fmt::format("{} of {:.4g} GFLOP", what, static_cast<double>(flops) * 1e-9), e.predicted, e.traced);
+    if (listed) continue;
+    ++left;
+    rest.predicted.seconds += e.predicted.seconds, rest.predicted.launches += e.predicted.launches;
+    rest.traced.seconds += e.traced.seconds, rest.traced.launches += e.traced.launches;
+  }
+  if (left > 0) text += line(fmt::format("{} other sizes, unmatched", left), rest.predicted, rest.traced);
   return text;
+}
+
+KernelComparison compare(const Record& record, const Sources& sources, const scenario::RunEngine& engine, scenario::InputCache& cache,
+                         const std::map<std::string, std::string>& profiles) {
+  KernelComparison c{.id = record.id, .skipped = {}, .predicted = {}, .traced = {}};
+  const fs::path trace = fs::path(record.folder) / record.trace;
+  if (record.trace.empty()) {
+    c.skipped = kNoTrace;
+    return c;
+  }
+  if (!fs::exists(trace)) {
+    c.skipped = fmt::format("the trace {} is not there", trace.string());
+    return c;
+  }
+  Question question = question_of(record, sources);
+  c.skipped = question.skipped;
+  if (!c.skipped.empty()) return c;
+  const auto instead = profiles.find(fs::path(question.scenario.profile).stem().string());
+  if (instead != profiles.end()) question.scenario.profile = instead->second;
+  try {
+    const scenario::Outcome outcome = scenario::simulate(question.scenario, cache.load(question.scenario), engine);
+    if (const auto* run = std::get_if<scenario::Run>(&outcome)) {
+      c.predicted = kernels_of(*run);
+      c.traced = read_kernels(trace.string(), record.measured.contains("kernels") ? record.measured.at("kernels") : 0.0);
+    } else {
+      for (const plan::Violation& v : std::get<std::vector<plan::Violation>>(outcome)) c.skipped += (c.skipped.empty() ? "" : "; ") + v.message;
+    }
+  } catch (const InputError& error) {
+    c.skipped = error.what();
+  }
+  return c;
 }
 
 }  // namespace
@@ -80,24 +138,19 @@ std::vector<KernelComparison> compare_kernels(const std::vector<Record>& records
                                               const std::map<std::string, std::string>& profiles) {
   std::vector<KernelComparison> comparisons;
   scenario::InputCache cache;
-  for (const Record& record : records) {
-    const fs::path trace = fs::path(record.folder) / record.trace;
-    if (record.trace.empty() || !fs::exists(trace)) continue;
-    Question question = question_of(record, sources);
-    if (!question.skipped.empty()) continue;
-    const auto instead = profiles.find(fs::path(question.scenario.profile).stem().string());
-    if (instead != profiles.end()) question.scenario.profile = instead->second;
-    const scenario::Outcome outcome = scenario::simulate(question.scenario, cache.load(question.scenario), engine);
-    if (const auto* run = std::get_if<scenario::Run>(&outcome)) {
-      comparisons.push_back({.id = record.id, .predicted = kernels_of(*run), .traced = read_kernels(trace.string(), record.measured.contains("kernels") ? record.measured.at("kernels") : 0.0)});
-    }
-  }
+  for (const Record& record : records) comparisons.push_back(compare(record, sources, engine, cache, profiles));
   return comparisons;
 }
 
 std::string text_report(const std::vector<KernelComparison>& comparisons) {
   std::string text;
+  const auto without = std::count_if(comparisons.begin(), comparisons.end(), [](const auto& c) { return c.skipped == kNoTrace; });
   for (const KernelComparison& c : comparisons) {
+    if (c.skipped == kNoTrace) continue;
+    if (!c.skipped.empty()) {
+      text += fmt::format("{}: skipped: {}\n", c.id, c.skipped);
+      continue;
+    }
     text += fmt::format("{}\n    {:<28} {:>13} {:>13} {:>9} {:>8} {:>8}\n", c.id, "", "predicted", "traced", "error", "launches", "traced");
     for (std::size_t k = 0; k < kKernelClasses; ++k) {
       const KernelTime &p = c.predicted.by_class[k], &m = c.traced.by_class[k];
@@ -108,6 +161,10 @@ std::string text_report(const std::vector<KernelComparison>& comparisons) {
     text += fmt::format("    idle share of the step {:.1f} % predicted, {:.1f} % traced (the profiler slows the host); communication beside computation {:.3f} ms predicted, {:.3f} ms traced\n",
                         100.0 - share(c.predicted.busy, c.predicted.step), 100.0 - share(c.traced.busy, c.traced.step), 1e3 * c.predicted.overlapped, 1e3 * c.traced.overlapped);
   }
+  if (comparisons.size() > static_cast<std::size_t>(without)) {
+    text += "Traced communication includes waiting for the other ranks; the predicted one is the transfer alone.\n";
+  }
+  if (without > 0) text += fmt::format("{} records name no trace\n", without);
   return text;
 }
 

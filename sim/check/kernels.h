@@ -32,6 +32,7 @@ struct KernelSide {
 /// A run's trace against its prediction.
 struct KernelComparison {
   std::string id;
+  std::string skipped;  // why there is no comparison; empty: there is one
   KernelSide predicted, traced;
 };
 
@@ -41,9 +42,12 @@ struct KernelComparison {
 /// What rank 0 of a simulated step runs.
 [[nodiscard]] KernelSide kernels_of(const scenario::Run& run);
 
-/// Every record that names a trace which is there.
+/// One a record; those without a trace, or that cannot be predicted, say why.
 [[nodiscard]] std::vector<KernelComparison> compare_kernels(const std::vector<Record>& records, const Sources& sources, const scenario::RunEngine& engine,
                                                             const std::map<std::string, std::string>& profiles);
 [[nodiscard]] std::string text_report(const std::vector<KernelComparison>& comparisons);
+/// {"kernels": [{"id", "skipped", "classes", "products", "attention", "step_s", "busy_s", "overlapped_s"}]}: each figure as
+/// {"predicted", "traced"}, of one rank and step.
+[[nodiscard]] std::string json_report(const std::vector<KernelComparison>& comparisons);
 
 }  // namespace sgsim::check

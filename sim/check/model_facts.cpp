@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/check/doubts.h"
 #include "sim/check/facts.h"
 #include "sim/core/error.h"
 #include "sim/core/json_value.h"
@@ -57,18 +59,27 @@ class Sizes {
 std::optional<std::int64_t> layers_from_parameters(const Record& r, std::int64_t hidden) {
   if (!r.params_b || !r.vocab) return std::nullopt;
   const double h = static_cast<double>(hidden);
-  return std::llround((*r.params_b * 1e9 - static_cast<double>(*r.vocab) * h) / (12.0 * h * h));
+  const double layers = (*r.params_b * 1e9 - static_cast<double>(*r.vocab) * h) / (12.0 * h * h);
+  if (layers > static_cast<double>(kLargestSize)) return std::nullopt;
+  return std::llround(layers);
 }
 
-// Heads of about 128 that tensor parallelism divides.
+// Heads of about 128 that tensor parallelism divides. A head of one is 128 times too small, so none above 128 times 128 is nearer.
 std::int64_t heads_for(std::int64_t hidden, std::int64_t tp) {
   std::int64_t best = 0;
-  for (std::int64_t heads = tp; heads <= hidden; heads += tp) {
-    if (hidden % heads != 0) continue;
-    const auto distance = [&](std::int64_t n) { return std::abs(std::log(static_cast<double>(hidden) / static_cast<double>(n) / 128.0)); };
-    if (best == 0 || distance(heads) < distance(best)) best = heads;
+  const auto distance = [&](std::int64_t size) { return std::abs(std::log(static_cast<double>(size) / 128.0)); };
+  for (std::int64_t size = std::min<std::int64_t>(hidden, 128 * 128); size >= 1; --size) {
+    if (hidden % size != 0 || hidden / size % tp != 0) continue;
+    if (best == 0 || distance(size) < distance(best)) best = size;
   }
-  return best;
+  return best == 0 ? 0 : hidden / best;
+}
+
+/// A family whose attention has as many key and value heads as heads, and no experts: a record that says otherwise is of another.
+void check_dense(const Record& r, std::int64_t heads, const char* family) {
+  const auto fail = [&](const std::string& found) { throw InputError({.file = r.file, .where = r.id, .found = found, .expected = "", .hint = ""}); };
+  if (r.kv_heads && *r.kv_heads != heads) fail(fmt::format("model.kv_heads: {}, and the family {} has as many as heads, {}", *r.kv_heads, family, heads));
+  if (r.experts.value_or(1) > 1) fail(fmt::format("model.experts: {}, and the family {} has none", *r.experts, family));
 }
 
 json gpt2_config(const Record& r, Sizes& sizes, std::vector<std::string>& assumed) {
@@ -85,6 +96,7 @@ json gpt2_config(const Record& r, Sizes& sizes, std::vector<std::string>& assume
     if (*heads == 0) lacking(r, "heads");
     assumed.push_back(fmt::format("{} heads (head size nearest to 128)", *heads));
   }
+  check_dense(r, *heads, "gpt2");
   json config = {{"model_type", "gpt2"}, {"n_embd", hidden}, {"n_layer", *layers}, {"n_head", *heads}};
   if (const auto ffn = sizes.find("ffn", r.ffn)) config["n_inner"] = *ffn;
   if (const auto vocab = sizes.find("vocab", r.vocab)) config["vocab_size"] = *vocab;
@@ -100,6 +112,9 @@ json llama_config(const Record& r, Sizes& sizes, Family family) {
                  {"num_key_value_heads", sizes.get("kv_heads", r.kv_heads)},
                  {"intermediate_size", sizes.get("ffn", r.ffn)},
                  {"vocab_size", sizes.get("vocab", r.vocab)}};
+  if (family != Family::mixtral && r.experts.value_or(1) > 1) {
+    throw InputError({.file = r.file, .where = r.id, .found = fmt::format("model.experts: {}, and the family llama has none", *r.experts), .expected = "", .hint = ""});
+  }
   if (family == Family::mixtral) {
     config["num_local_experts"] = sizes.get("experts", r.experts);
     config["num_experts_per_tok"] = sizes.get("experts_per_token", r.experts_per_token);
@@ -108,6 +123,7 @@ json llama_config(const Record& r, Sizes& sizes, Family family) {
 }
 
 json bert_config(const Record& r, Sizes& sizes) {
+  check_dense(r, sizes.get("heads", r.heads), "bert");
   json config = {{"model_type", "bert"},
                  {"hidden_size", sizes.get("hidden", r.hidden)},
                  {"num_hidden_layers", sizes.get("layers", r.layers)},
@@ -119,6 +135,7 @@ json bert_config(const Record& r, Sizes& sizes) {
 
 /// The activation as Hugging Face names it, where the record says it.
 std::optional<std::string> activation_of(const Record& r) {
+  if (mentions(r.activation, "swiglu")) return "silu";
   for (const char* name : {"gelu_new", "gelu_pytorch_tanh", "silu", "gelu", "relu"}) {
     if (r.activation.starts_with(name)) return name;
   }
@@ -150,7 +167,10 @@ KnownModels read_known_models(const std::string& path) {
   return models;
 }
 
-bool is_generated_family(const Record& r) { return !mentions(r.family + r.model, "resnet"); }
+bool is_generated_family(const Record& r) {
+  if (mentions(r.family + r.model, "resnet")) return false;
+  return is_open(r.family) || understands_family(r.family);
+}
 
 json model_config(const Record& r, const KnownModels& known, std::vector<std::string>& assumed) {
   // Candidates of one name differ in their hidden size: "NAME hHIDDEN" before "NAME".
@@ -159,6 +179,8 @@ json model_config(const Record& r, const KnownModels& known, std::vector<std::st
   const KnownModel* table = found == known.end() ? nullptr : &found->second;
   Sizes sizes(r, table, assumed);
   const Family family = family_of(r, table);
+  const std::string named = r.model + " " + (table != nullptr ? table->family : "");
+  if (is_open(r.family) && !understands_family(named)) assumed.push_back("family gpt2 (neither family nor name says one)");
   json config;
   switch (family) {
     case Family::gpt2: config = gpt2_config(r, sizes, assumed); break;

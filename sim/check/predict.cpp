@@ -91,6 +91,7 @@ Row predict_one(const Record& record, const Sources& sources, const scenario::Ru
   if (row.skipped.empty() && !row.measured_fits) row.skipped = "nothing measured that can be compared";
   if (!row.skipped.empty()) return row;
   try {
+    row.profile = std::filesystem::path(question.scenario.profile).stem().string();
     replace_profile(question.scenario, options.profiles);
     row.plan = scenario::plan_text(question.scenario.plan);
     const scenario::Inputs inputs = cache.load(question.scenario);

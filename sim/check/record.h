@@ -15,6 +15,7 @@ struct Record {
   std::string file;       // of the records, without folder and ".json[.gz]"
   std::string folder;     // for paths inside the record
   std::string id, source, kind, framework, precision, execution, optimizer, notes, outcome, flops_convention;
+  std::string unreadable;    // the first field that is lacking as a whole or holds what cannot be read; such a record is skipped
   std::string graph, trace;  // captured graph and trace of the run, relative to `folder`
 
   std::string gpu, interconnect;
@@ -35,10 +36,12 @@ struct Record {
   [[nodiscard]] bool is_measured() const { return kind.empty() || kind == "measured"; }
 };
 
-/// Reads a file of records: a JSON list, plain or gzip. Throws InputError on a broken file, a row that is no object, or a
-/// fact of the wrong type.
+/// Reads a file of records: a JSON list, plain or gzip. Throws InputError on a broken file, or a row that is
+/// no object or has no id; a fact of the wrong type becomes Record::unreadable.
 [[nodiscard]] std::vector<Record> read_records(const std::string& path);
 [[nodiscard]] std::vector<Record> records_from_text(std::string_view text, const std::string& path);
+/// Name of a file of records in suites and reports: without folder and ".json[.gz]".
+[[nodiscard]] std::string file_name_of(const std::string& path);
 /// Whether a file holds collectives (rows with "op" and "bytes") instead.
 [[nodiscard]] bool holds_collectives(std::string_view text);
 

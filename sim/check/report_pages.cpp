@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/check/report.h"
+#include "sim/check/xml_text.h"
 
 namespace sgsim::check {
 namespace {
@@ -41,9 +42,16 @@ std::vector<const Row*> worst_of(const std::vector<Row>& rows, const std::string
   return shown;
 }
 
+/// Inside a cell of a Markdown table.
+std::string cell_text(const std::string& text) {
+  std::string out;
+  for (char c : text) out += c == '|' ? "\\|" : c == '<' ? "&lt;" : static_cast<unsigned char>(c) < 0x20 ? " " : std::string(1, c);
+  return out;
+}
+
 std::string markdown_rows(const std::vector<const Row*>& rows) {
   std::string text = "| row | predicted | measured | error | dominated by |\n| --- | --- | --- | --- | --- |\n";
-  for (const Row* row : rows) text += fmt::format("| {} | {:.4g} s | {:.4g} s | {:+.1f} % | {} |\n", row->id, *row->predicted_s, *row->measured_s, 100.0 * *row->error(), row->dominates);
+  for (const Row* row : rows) text += fmt::format("| {} | {:.4g} s | {:.4g} s | {:+.1f} % | {} |\n", cell_text(row->id), *row->predicted_s, *row->measured_s, 100.0 * *row->error(), row->dominates);
   return text;
 }
 
@@ -58,19 +66,13 @@ std::string left_out_table(const Report& report) {
 std::string skips_of(const Summary& s) {
   if (s.skip_reasons.empty()) return {};
   std::string text = "\nSkipped:\n";
-  for (const auto& [reason, count] : s.skip_reasons) text += fmt::format("- {} x {}\n", count, reason);
+  for (const auto& [reason, count] : s.skip_reasons) text += fmt::format("- {} x {}\n", count, cell_text(reason.substr(0, reason.find("; known beginnings: "))));
   return text;
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-  return out;
 }
 
 std::string html_cells(const std::vector<std::string>& cells, const char* tag) {
   std::string text = "<tr>";
-  for (const std::string& cell : cells) text += fmt::format("<{0}>{1}</{0}>", tag, escaped(cell));
+  for (const std::string& cell : cells) text += fmt::format("<{0}>{1}</{0}>", tag, xml_text(cell));
   return text + "</tr>\n";
 }
 
@@ -78,7 +80,7 @@ std::string html_row(const Row& row) {
   const auto seconds = [](const std::optional<double>& s) { return s ? fmt::format("{:.4g}", *s) : std::string("-"); };
   const auto gib = [](const std::optional<double>& b) { return b ? fmt::format("{:.1f}", *b / kGiB) : std::string("-"); };
   const auto share = [](const std::optional<double>& e) { return e ? fmt::format("{:+.1f} %", 100.0 * *e) : std::string("-"); };
-  if (!row.skipped.empty()) return fmt::format("<tr class=\"skipped\"><td>{}</td><td>{}</td><td colspan=\"9\">skipped: {}</td></tr>\n", escaped(row.file), escaped(row.id), escaped(row.skipped));
+  if (!row.skipped.empty()) return fmt::format("<tr class=\"skipped\"><td>{}</td><td>{}</td><td colspan=\"9\">skipped: {}</td></tr>\n", xml_text(row.file), xml_text(row.id), xml_text(row.skipped));
   return html_cells({row.file, row.id, seconds(row.predicted_s), seconds(row.low_s), seconds(row.high_s), seconds(row.measured_s), share(row.error()), gib(row.predicted_memory), gib(row.measured_memory),
                      share(row.memory_error()), row.dominates + "; " + row.plan}, "td");
 }
@@ -89,7 +91,7 @@ std::string html_report(const Report& report) {
   std::string text = "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>sgsim check</title>\n"
                      "<style>body{font-family:sans-serif;margin:2em}table{border-collapse:collapse;font-size:13px}td,th{border:1px solid #ccc;padding:2px 6px;text-align:right}"
                      "td:first-child,td:nth-child(2),td:last-child,th:first-child{text-align:left}.skipped{color:#888}.broken{color:#b00}.plots{display:flex;flex-wrap:wrap}</style>\n<h1>sgsim check</h1>\n";
-  for (const Breach& breach : report.breaches) text += fmt::format("<p class=\"{}\">{} {}: {}</p>\n", breach.blocks ? "broken" : "report", escaped(breach.file), escaped(breach.id), escaped(breach.what));
+  for (const Breach& breach : report.breaches) text += fmt::format("<p class=\"{}\">{} {}: {}</p>\n", breach.blocks ? "broken" : "report", xml_text(breach.file), xml_text(breach.id), xml_text(breach.what));
   text += "<table>\n" + html_cells(kHead, "th");
   const auto by_file = summaries_by_file(report.rows);
   for (const auto& [file, summary] : by_file) text += html_cells(cells_of(file, summary), "td");

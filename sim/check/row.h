@@ -18,6 +18,7 @@ struct Row {
   std::string plan;                   // short, for people
   std::string skipped;                // why there is no prediction; empty: there is one
   std::string framework;
+  std::string profile;                // of its GPU, by name, before `--profile` puts another in its place
   std::vector<std::string> assumed;   // facts that the record lacks
 
   std::optional<double> measured_s, predicted_s;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/check/report.h"
+#include "sim/check/xml_text.h"
 
 namespace sgsim::check {
 namespace {
@@ -73,7 +74,7 @@ std::string scatter_svg(const std::vector<Row>& rows, const std::string& file) {
   svg += line(kMargin, far, far, kMargin, "stroke=\"#888\"");
   for (const Row* row : shown) {
     svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.6\" fill=\"#1f5fbf\" fill-opacity=\"0.55\"><title>{}: predicted {:.4g} s, measured {:.4g} s, {:+.1f} %</title></circle>\n",
-                       x(*row->measured_s), y(*row->predicted_s), row->id, *row->predicted_s, *row->measured_s, 100.0 * *row->error());
+                       x(*row->measured_s), y(*row->predicted_s), xml_text(row->id), *row->predicted_s, *row->measured_s, 100.0 * *row->error());
   }
   svg += "</g>\n";
   for (double tick : ticks_of(axis)) {
@@ -81,7 +82,7 @@ std::string scatter_svg(const std::vector<Row>& rows, const std::string& file) {
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", x(tick), far + 15.0, tick_text(tick));
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kMargin - 6.0, y(tick) + 3.0, tick_text(tick));
   }
-  svg += fmt::format("<text x=\"{0:.1f}\" y=\"18\" text-anchor=\"middle\" font-size=\"12\">{1}, {2} rows</text>\n", kSize / 2.0, file, shown.size());
+  svg += fmt::format("<text x=\"{0:.1f}\" y=\"18\" text-anchor=\"middle\" font-size=\"12\">{1}, {2} rows</text>\n", kSize / 2.0, xml_text(file), shown.size());
   svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">measured</text>\n", kSize / 2.0, kSize - 16.0);
   svg += fmt::format("<text x=\"14\" y=\"{0:.1f}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {0:.1f})\">predicted</text>\n</svg>\n", kSize / 2.0);
   return svg;

@@ -84,6 +84,17 @@ std::vector<const SuiteEntry*> entries_of(const Suite& suite, const std::string&
   return own.empty() ? rest : own;
 }
 
+/// Rows that no baseline holds; they cannot get worse until somebody accepts them.
+void report_new_rows(const Suite& suite, const std::string& file, const std::vector<Row>& rows, std::vector<Breach>& breaches) {
+  int count = 0;
+  std::string first;
+  for (const Row& row : rows) {
+    if (row.file != file || !row.error() || suite.baseline.contains(row.id)) continue;
+    if (++count == 1) first = row.id;
+  }
+  if (count > 0) breaches.push_back({.file = file, .id = {}, .what = fmt::format("{} rows are not in the baseline (first: {})", count, first), .blocks = false});
+}
+
 void judge_file(const Suite& suite, const SuiteEntry& entry, const std::string& file, const Summary& summary, const std::vector<Row>& rows, std::vector<Breach>& breaches) {
   const Tolerances& t = entry.tolerances;
   Judge judge(suite, entry, file, breaches);
@@ -95,6 +106,23 @@ void judge_file(const Suite& suite, const SuiteEntry& entry, const std::string& 
   judge.most(t.skipped, summary.rows == 0 ? 0.0 : static_cast<double>(summary.skipped) / summary.rows, "rows skipped");
   for (const Row& row : rows) {
     if (row.file == file) judge.row(row);
+  }
+  if (t.got_worse) report_new_rows(suite, file, rows, breaches);
+}
+
+/// Rows that were compared when the suite was accepted and are not now: nothing would tell if they got worse.
+void add_lost_rows(const Suite& suite, const std::vector<Row>& rows, const std::function<bool(const std::string&)>& asked_for, std::vector<Breach>& breaches) {
+  std::map<std::string, const Row*> by_id;
+  for (const Row& row : rows) by_id.emplace(row.id, &row);
+  for (const auto& [id, error] : suite.baseline) {
+    if (asked_for && !asked_for(id)) continue;
+    const auto found = by_id.find(id);
+    if (found == by_id.end()) {
+      breaches.push_back({.file = kBaselineFile, .id = id, .what = "in the baseline, and no longer among the records"});
+    } else if (const Row& row = *found->second; !row.error()) {
+      const std::string why = row.skipped.empty() ? "no measured step time" : "skipped: " + row.skipped;
+      breaches.push_back({.file = row.file, .id = id, .what = "in the baseline, and not compared now: " + why});
+    }
   }
 }
 
@@ -115,17 +143,38 @@ Suite suite_from_text(std::string_view text, const std::string& path) {
   if (const auto baseline = root.find("baseline")) {
     baseline->check_object();
     for (const auto& [id, error] : baseline->json().items()) {
-      if (error.is_number()) suite.baseline[id] = error.get<double>();
+      if (!error.is_number()) baseline->at(id).fail("the row's error as `sgsim check --json` prints it, such as 0.031", "Leave a row out that had no error");
+      suite.baseline[id] = error.get<double>();
     }
+  }
+  for (std::size_t i = 0; i < suite.entries.size(); ++i) {
+    if (!suite.entries[i].tolerances.got_worse || !suite.baseline.empty()) continue;
+    list.item(i).at("got_worse").fail("a member \"baseline\" of the suite with the rows' errors", "Take the errors from `sgsim check --json`");
   }
   return suite;
 }
 
-std::vector<Breach> breaches_of(const Suite& suite, const std::vector<Row>& rows) {
+void check_names(const Suite& suite, const std::set<std::string>& files, const std::vector<Row>& rows) {
+  const auto fail = [&](const std::string& where, const std::string& found, const std::string& expected, const char* hint) {
+    throw InputError({.file = suite.file, .where = where, .found = found, .expected = expected, .hint = hint});
+  };
+  for (std::size_t i = 0; i < suite.entries.size(); ++i) {
+    const std::string& file = suite.entries[i].file;
+    if (file == "*" || files.contains(file)) continue;
+    fail(fmt::format("$.tolerances[{}].file", i), "\"" + file + "\"", fmt::format("\"*\" or one of the records' files: {}", fmt::join(files, ", ")), "A file is named without folder and .json[.gz]");
+  }
+  std::map<std::string, int> counts;
+  for (const Row& row : rows) {
+    if (suite.baseline.contains(row.id) && ++counts[row.id] > 1) fail("$.baseline", fmt::format("several rows of the id \"{}\"", row.id), "an id of its own for each row", "Rename one of them in the records");
+  }
+}
+
+std::vector<Breach> breaches_of(const Suite& suite, const std::vector<Row>& rows, const std::function<bool(const std::string&)>& asked_for) {
   std::vector<Breach> breaches;
   for (const auto& [file, summary] : summaries_by_file(rows)) {
     for (const SuiteEntry* entry : entries_of(suite, file)) judge_file(suite, *entry, file, summary, rows, breaches);
   }
+  add_lost_rows(suite, rows, asked_for, breaches);
   return breaches;
 }
 

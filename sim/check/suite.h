@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +43,12 @@ struct Breach {
   std::string what;       // "mean absolute error 7.1 %, at most 5.0 %"
   bool blocks = true;
 };
-[[nodiscard]] std::vector<Breach> breaches_of(const Suite& suite, const std::vector<Row>& rows);
+/// `asked_for`: whether a row of that id was to be checked at all (all, where it is empty). A row of the baseline that was
+/// to be checked and is not compared now is a breach, whose file is kBaselineFile where there is no such row any more.
+[[nodiscard]] std::vector<Breach> breaches_of(const Suite& suite, const std::vector<Row>& rows, const std::function<bool(const std::string&)>& asked_for = {});
+inline constexpr const char* kBaselineFile = "baseline";
+
+/// Throws InputError where an entry names none of `files`, or a row of the baseline stands for several of `rows`.
+void check_names(const Suite& suite, const std::set<std::string>& files, const std::vector<Row>& rows);
 
 }  // namespace sgsim::check

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "sim/check/doubts.h"
 #include "sim/check/facts.h"
 #include "sim/check/model_facts.h"
 #include "sim/core/error.h"
@@ -35,6 +37,12 @@ const scenario::StackFile* stack_of(const Record& r, const std::vector<scenario:
     }
   }
   return best;
+}
+
+std::string beginnings_of(const std::vector<scenario::StackFile>& stacks) {
+  std::set<std::string> starts;
+  for (const scenario::StackFile& stack : stacks) starts.insert(stack.frameworks.begin(), stack.frameworks.end());
+  return fmt::format("{}", fmt::join(starts, ", "));
 }
 
 [[noreturn]] void cannot(const Record& r, std::string why) {
@@ -78,6 +86,7 @@ void put(json& tree, const char* key, const std::optional<T>& value) {
 json embedding_as_layers(const Record& r, std::int64_t layers) {
   json stages = json::array();
   const std::int64_t pp = *r.pp, total = layers + 2;
+  if (pp > layers) cannot(r, fmt::format("parallel.pp: {}, expected at most the {} layers", pp, layers));
   for (std::int64_t s = 0; s < pp; ++s) {
     std::int64_t n = total / pp + (s < total % pp ? 1 : 0);
     if (s == 0 || s == pp - 1) n -= 1;
@@ -109,7 +118,7 @@ json plan_tree(const Record& r, const json& model) {
   const bool interleaved = r.vpp.value_or(1) > 1 && r.pp.value_or(1) > 1;
   if (interleaved) plan["virtual_stages"] = *r.vpp;
   if (interleaved) plan["schedule"] = "interleaved";
-  if (!interleaved && mentions(r.schedule, "gpipe")) plan["schedule"] = "gpipe";
+  if (!interleaved) put(plan, "schedule", schedule_of(r));
   if (mentions(r.sharding, "SHARD_GRAD_OP")) plan["fsdp"] = {{"reshard_after_forward", false}};
   if (mentions(r.sharding, "reshard_after_forward=False")) plan["fsdp"] = {{"reshard_after_forward", false}};
   if (mentions(r.notes, "transformer|embedding") && r.pp.value_or(1) > 1 && model.contains("config") && model["config"].contains("n_layer")) {
@@ -139,7 +148,7 @@ json training_tree(const Record& r) {
     training["tf32"] = mentions(r.precision, "tf32");
   }
   if (mentions(r.precision, "parameters gathered in")) training["autocast"] = false;
-  if (mentions(r.precision, "pure")) {
+  if (mentions(r.precision, "pure") && precision) {
     training["autocast"] = false;
     training["parameter_dtype"] = *precision;
     training["gradient_dtype"] = *precision;
@@ -149,6 +158,7 @@ json training_tree(const Record& r) {
   put(training, "execution", execution_of(r));
   if (is_async_tensor_parallel(r)) training["stack"]["tensor_parallel_pipelined"] = true;
   if (mentions(r.execution, "each layer apart")) training["stack"]["compile_layers_only"] = true;
+  if (optimizer_of(r) == "sgd") training["optimizer"] = "sgd";
   if (mentions(r.optimizer, "for-loop")) training["optimizer_fused"] = false;
   if (mentions(r.sharding, "embedding and head replicated")) training["stack"]["tensor_parallel_vocabulary"] = false;
   if (mentions(r.sharding, "DTensor")) training["stack"]["tensor_parallel_reduces_each"] = true;
@@ -206,15 +216,17 @@ Sources shipped_sources() {
 
 Question question_of(const Record& r, const Sources& sources) {
   Question q;
+  q.skipped = doubt_of(r);
+  if (!q.skipped.empty()) return q;
   try {
     const scenario::StackFile* stack = stack_of(r, sources.stacks);
-    if (stack == nullptr) cannot(r, fmt::format("no stack for the framework \"{}\"", r.framework));
+    if (stack == nullptr) cannot(r, fmt::format("no stack for the framework \"{}\"; known beginnings: {}", r.framework, beginnings_of(sources.stacks)));
     q.stack = stack->name;
     q.recompute_share = recompute_share(r, *stack);
     if (q.recompute_share > 0.0) q.assumed.push_back(fmt::format("selective recomputation taken as {:.0f} % of the layers", 100.0 * q.recompute_share));
-    json tree = {{"schema_version", scenario::kScenarioVersion}, {"description", r.id + ": " + r.source}, {"stack", stack->name}};
+    json tree = {{"schema_version", scenario::kScenarioVersion}, {"description", r.id + ": " + r.source}, {"stack", stack->path.empty() ? stack->name : stack->path}};
     tree["model"] = model_tree(r, sources, q.assumed);
-    if (mentions(r.id + r.notes, "LoRA")) tree["model"]["lora"] = {{"dropout", 0.0}};  // rank and layers: as the stack says
+    if (trains_adapters(r)) tree["model"]["lora"] = {{"dropout", 0.0}};  // rank and layers: as the stack says
     shorten_sequence(tree["model"], *stack, q.assumed);
     tree["plan"] = plan_tree(r, tree["model"]);
     if (stack->micro_batches_are_stages && !r.micro_batch && r.pp.value_or(1) > 1 && r.global_batch && *r.global_batch % (r.dp.value_or(1) * *r.pp) == 0) {
@@ -222,6 +234,7 @@ Question question_of(const Record& r, const Sources& sources) {
       q.assumed.push_back(fmt::format("micro-batch {}: as many micro-batches as stages ({})", tree["plan"]["micro_batch"].dump(), stack->name));
     }
     tree["training"] = training_tree(r);
+    if (mentions(r.optimizer, "lamb")) q.assumed.push_back("LAMB taken as AdamW, without its norms a tensor");
     tree["cluster"] = cluster_tree(r);
     if (mentions(r.gpu, "96GB") && mentions(r.gpu, "H100")) tree["profile"] = (fs::path(scenario::data_folder()) / "profiles" / "h100-96gb.json").string();
     apply_assumptions(tree, r);

@@ -8,6 +8,7 @@
 #include "sim/core/error.h"
 #include "sim/scenario/json_reader.h"
 #include "sim/scenario/read.h"
+#include "sim/scenario/scenario_paths.h"
 
 namespace sgsim::scenario {
 namespace {
@@ -28,12 +29,24 @@ std::vector<std::string> path_steps(const std::string& path) {
   return steps;
 }
 
+/// A misspelt path would never hold, or set nothing that is read.
+void check_path(const ObjectReader& section, const std::string& key, const std::string& path) {
+  if (!is_scenario_path(path)) section.fail(key, "\"" + path + "\"", "a path of a scenario, such as \"training.compute_dtype\" (docs/formats/scenario.md)");
+}
+
+std::string source_of(ObjectReader& section) {
+  std::string source = section.text("source", "where that is written");
+  if (source.find_first_not_of(" \t\n") == std::string::npos) section.fail("source", "an empty text", "where that is written");
+  return source;
+}
+
 StackFile::Statement read_statement(const json& value, const std::string& path, Document& document) {
   ObjectReader section(value, path, document);
   StackFile::Statement statement;
   if (const json* when = section.find("when")) {
     if (!when->is_object()) section.fail("when", describe(*when), "an object of scenario paths and values");
     for (const auto& [key, member] : when->items()) {
+      check_path(section, "when", key);
       std::vector<std::string>& values = statement.when.emplace_back(key, std::vector<std::string>()).second;
       if (!member.is_array()) values.push_back(member.dump());
       for (const json& value_of : member.is_array() ? member : json::array()) values.push_back(value_of.dump());
@@ -41,8 +54,11 @@ StackFile::Statement read_statement(const json& value, const std::string& path, 
   }
   const json& set = section.require("set", "an object of scenario paths and values");
   if (!set.is_object() || set.empty()) section.fail("set", describe(set), "an object of scenario paths and values");
-  for (const auto& [key, member] : set.items()) statement.set.emplace_back(key, member.dump());
-  statement.source = section.text("source", "where that is written");
+  for (const auto& [key, member] : set.items()) {
+    check_path(section, "set", key);
+    statement.set.emplace_back(key, member.dump());
+  }
+  statement.source = source_of(section);
   section.finish();
   return statement;
 }
@@ -71,7 +87,7 @@ std::map<std::int64_t, std::int64_t> read_sequence_means(ObjectReader& root) {
     if (error != std::errc() || end != key.data() + key.size() || longest < 1) root.fail("sequence_means", "\"" + key + "\"", kExpected);
     ObjectReader mean = members.object(key);
     means.emplace(longest, mean.integer("mean", {1, longest}));
-    (void)mean.text("source", "where that is written");
+    (void)source_of(mean);
     mean.finish();
   }
   return means;
@@ -143,7 +159,9 @@ StackFile read_stack_file(const std::string& name_or_path, const std::string& fo
     for (const StackFile& stack : shipped_stacks()) known += (known.empty() ? "" : ", ") + stack.name;
     throw InputError({.file = name_or_path, .where = "$.stack", .found = "no stack of that name", .expected = "one of " + known + ", or a path", .hint = ""});
   }
-  return stack_from_text(read_document_text(path.string()), path.string());
+  StackFile stack = stack_from_text(read_document_text(path.string()), path.string());
+  if (is_path) stack.path = fs::absolute(path).lexically_normal().string();
+  return stack;
 }
 
 std::vector<StackFile> shipped_stacks() {

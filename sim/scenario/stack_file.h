@@ -17,6 +17,7 @@ struct StackFile {
     std::string source;
   };
   std::string name, description;
+  std::string path;                      // absolute, of one that was read by its path; a scenario then names it by that
   bool reports_reserved_memory = false;  // its logs print what the allocator holds, not what it handed out
   /// "Selective" recomputation of this framework runs this share of the layers again (a mean of no and full recomputation);
   /// 0: it is Megatron-LM's, the attention core.
