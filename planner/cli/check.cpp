@@ -142,7 +142,7 @@ void check_profiles_taken(const check::PredictOptions& options, const std::vecto
 /// A gate that compared nothing must not be green.
 void check_compared(const std::vector<check::Row>& rows) {
   if (std::any_of(rows.begin(), rows.end(), [](const check::Row& row) { return row.skipped.empty(); })) return;
-  throw InputError({.file = "RECORDS", .where = "", .found = rows.empty() ? "no rows" : fmt::format("{} rows, all of them skipped", rows.size()), .expected = "a row that can be compared",
+  throw InputError({.file = "RECORDS", .where = "", .found = rows.empty() ? "no rows" : fmt::format("{}, skipped", rows.size() == 1 ? std::string("one row") : fmt::format("{} rows, all of them", rows.size())), .expected = "a row that can be compared",
                     .hint = rows.empty() ? "" : "The reasons are printed with the rows (without --summary)"});
 }
 

@@ -100,6 +100,7 @@ json gpt2_config(const Record& r, Sizes& sizes, std::vector<std::string>& assume
   json config = {{"model_type", "gpt2"}, {"n_embd", hidden}, {"n_layer", *layers}, {"n_head", *heads}};
   if (const auto ffn = sizes.find("ffn", r.ffn)) config["n_inner"] = *ffn;
   if (const auto vocab = sizes.find("vocab", r.vocab)) config["vocab_size"] = *vocab;
+  else assumed.push_back("GPT-2's vocabulary");
   if (r.sequence) config["n_positions"] = *r.sequence;
   return config;
 }

@@ -50,6 +50,7 @@ std::string beginnings_of(const std::vector<scenario::StackFile>& stacks) {
 }
 
 json cluster_tree(const Record& r) {
+  if (r.gpu.empty()) cannot(r, "no hardware.gpu");
   const auto builtin = cluster_of(r);
   if (!builtin) cannot(r, fmt::format("no profile for a {} ({})", r.gpu, r.interconnect));
   if (!r.gpus) cannot(r, "no hardware.gpus");
