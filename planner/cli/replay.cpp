@@ -13,6 +13,7 @@
 #include "sim/replay/captured_gpu.h"
 #include "sim/replay/report.h"
 #include "sim/replay/rescale.h"
+#include "sim/replay/steps.h"
 #include "sim/replay/untimed.h"
 #include "sim/scenario/read.h"
 #include "sim/trace/no_times.h"
@@ -45,7 +46,7 @@ OwnMachine machine_of(const std::string& name, int ranks) {
   if (!one) {
     std::string names;
     for (const std::string& n : cluster::builtin_cluster_names()) names += (names.empty() ? "" : ", ") + n;
-    throw InputError({.file = "sgsim replay", .where = "machine", .found = "\"" + name + "\"", .expected = "one of: " + names, .hint = ""});
+    throw InputError({.file = "sgsim replay", .where = "--machine, --captured-machine", .found = "\"" + name + "\"", .expected = "one of: " + names, .hint = "of the machine's GPU, else the one nearest to it"});
   }
   OwnMachine machine{*cluster::builtin_cluster(name, (ranks + one->node.gpus - 1) / one->node.gpus), {}};
   machine.profile = cost::load_profile(scenario::data_folder() + "/profiles/" + machine.cluster.node.gpu.profile + ".json");
@@ -127,15 +128,16 @@ Simulated simulate(const RecoveredRun& run, const replay::Rescale& request, bool
   return result;
 }
 
-/// The mean step of the first rank when each captured rank runs its own program; nothing where there is one.
-std::optional<replay::Account> replayed_step(const RecoveredRun& run) {
-  if (run.run.ranks.size() < 2) return std::nullopt;
+/// The mean step of the first rank when each captured rank runs its own program.
+replay::Account replayed_step(const RecoveredRun& run) {
   const replay::Built built = replay::build_programs(run.run, run.matching, run.dependencies);
   const timeline::Timeline timeline = engine::run_fast(engine::unfolded(built.workload), {.spans_of = {0}, .all_spans = false});
   return replay::mean(replay::accounts(built.workload.programs.front(), built.notes.front(), replay::spans_of(timeline, 0)));
 }
 
-std::string steps_text(const std::vector<replay::Account>& steps) {
+/// `whole`: steps of the trace; a pipeline or another number of micro-batches is put together from the passes of the last of them.
+std::string steps_text(const std::vector<replay::Account>& steps, std::size_t whole, bool of_passes) {
+  if (of_passes) return whole > 1 ? fmt::format("from the passes of the last of {} whole steps", whole) : std::string("from the passes of the one step of the trace");
   if (steps.size() == 1) return "the one step of the trace";
   std::string text;
   for (const replay::Account& a : steps) text += fmt::format("{}{:.1f}", text.empty() ? "" : ", ", a.step_s * 1e3);
@@ -160,7 +162,7 @@ ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
   }
   for (const replay::Sizes& sizes : {captured, wanted}) {
     if (std::int64_t{sizes.dp} * sizes.tp * sizes.pp > kMostRanks) {
-      throw InputError({.file = "sgsim replay", .where = "", .found = fmt::format("dp {} x tp {} x pp {}", sizes.dp, sizes.tp, sizes.pp), .expected = fmt::format("at most {} ranks", kMostRanks), .hint = ""});
+      throw InputError({.file = "sgsim replay", .where = "", .found = fmt::format("dp {} x tp {} x pp {}", sizes.dp, sizes.tp, sizes.pp), .expected = fmt::format("at most {} ranks", kMostRanks), .hint = "sizes multiply: take a smaller one"});
     }
   }
   const OwnMachine from = machine_of(flags.captured_machine, captured.ranks());
@@ -169,10 +171,13 @@ ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
   if (!flags.boundary.empty()) request.boundary = parse_bytes(flags.boundary);
   const Simulated wanted_job = simulate(run, request, !flags.trace.empty());
   const replay::Rescale as_captured{.captured = captured, .wanted = captured, .from = request.from, .to = request.from, .boundary = request.boundary};
+  Diagnostics told;
+  const std::size_t whole_steps = replay::find_steps(run.run, run.run.ranks.front(), told).size();
   fmt::print("captured: dp {} x tp {} x pp {}, {}, on {}\n", captured.dp, captured.tp, captured.pp, micro_batches(captured), from.cluster.name);
   fmt::print("wanted:   dp {} x tp {} x pp {}, {}, on {} GPUs of {}: {} a step ({}; {} of {} ranks simulated)\n", wanted.dp, wanted.tp, wanted.pp, micro_batches(wanted), wanted.ranks(), to.cluster.name,
-             to_text(Seconds(wanted_job.step.step_s)), steps_text(wanted_job.steps), wanted_job.folded.multiplicity.size(), wanted.ranks());
-  replay::Sides sides{.replayed = wanted_job.notes.size() == 1 ? replayed_step(run) : std::nullopt, .captured = {}, .wanted = wanted_job.step, .fed = std::nullopt};
+             to_text(Seconds(wanted_job.step.step_s)), steps_text(wanted_job.steps, whole_steps, replay::made_of_passes(request)), wanted_job.folded.multiplicity.size(), wanted.ranks());
+  const bool waiting_left_out = wanted_job.report.entries().count(replay::kWaitingLeftOut) != 0, others = run.run.ranks.size() > 1 && wanted_job.notes.size() == 1;
+  replay::Sides sides{.replayed = waiting_left_out || others ? std::optional(replayed_step(run)) : std::nullopt, .waiting_left_out = waiting_left_out, .captured = {}, .wanted = wanted_job.step, .fed = std::nullopt};
   sides.captured = from.cluster.name == to.cluster.name && captured == wanted ? wanted_job.step : simulate(run, as_captured, false).step;
   if (replay::host_binds(sides.wanted)) {
     replay::Rescale fed = request;
@@ -180,8 +185,8 @@ ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
     sides.fed = simulate(run, fed, false).step;
   }
   fmt::print("{}", replay::text_of(sides));
-  if (run.matching.report.entries().count("import.match.members_not_imported") != 0 && !trace::waiting_apart(run.run)) {
-    fmt::print("Communication holds what imported ranks waited for others, whose files are not imported: import all ranks of a group to tell it apart.\n");
+  if (waiting_left_out) {
+    fmt::print("Collectives lasted longer than the network of {} accounts for: this rank waited for ranks whose files are not imported. The step is rescaled without that waiting, as if those came on time; import all ranks of a group to measure it.\n", from.cluster.name);
   }
   Diagnostics report = wanted_job.report;
   report.merge(run.run.report);

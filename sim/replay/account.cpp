@@ -108,7 +108,8 @@ bool host_binds(const Account& step) { return step.step_s > 0.0 && step.host_s /
 std::string text_of(const Sides& sides) {
   const Account &captured = sides.captured, &wanted = sides.wanted;
   std::string text = fmt::format("{:<34} {:>10} {:>12} {:>14} {:>10} {:>12} {:>12}\n", "one step of the first rank, ms", "step", "device busy", "exposed comm.", "waiting", "launch gaps", "host-bound");
-  if (sides.replayed) text += row("as captured, each rank its own", *sides.replayed) + row("as captured, all as the first", captured);
+  if (sides.replayed && sides.waiting_left_out) text += row("as captured", *sides.replayed) + row("as captured, absent ranks on time", captured);
+  else if (sides.replayed) text += row("as captured, each rank its own", *sides.replayed) + row("as captured, all as the first", captured);
   else text += row("as captured", captured);
   text += row("as wanted", wanted);
   if (!host_binds(wanted) || !sides.fed) return text;

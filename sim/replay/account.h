@@ -33,7 +33,8 @@ struct Account {
 [[nodiscard]] std::string text_of(const Account& account);
 /// Captured and wanted jobs side by side, in milliseconds, and in words what binds the wanted step.
 struct Sides {
-  std::optional<Account> replayed;  // every captured rank with its own program; nothing where one rank was captured
+  std::optional<Account> replayed;  // every captured rank with its own program; shown where that is not `captured`
+  bool waiting_left_out = false;    // captured, wanted, fed: without what the imported ranks waited for others
   Account captured, wanted;         // both as rescaling makes them: every rank of a stage runs one captured program
   std::optional<Account> fed;       // the wanted job if the host were never late; shown where host_binds(wanted)
 };

@@ -52,7 +52,7 @@ Built build_programs(const trace::ImportedRun& run, const trace::Matching& match
   for (std::size_t r = 0; r < run.ranks.size(); ++r) {
     if (dependencies[r].order.empty()) throw trace::no_device_times(run, run.ranks[r]);
     if (run.ranks[r].streams.size() > kMostStreams) {
-      throw InputError({.file = run.ranks[r].file, .where = "", .found = std::to_string(run.ranks[r].streams.size()) + " streams", .expected = "at most " + std::to_string(kMostStreams), .hint = ""});
+      throw InputError({.file = run.ranks[r].file, .where = "", .found = std::to_string(run.ranks[r].streams.size()) + " streams", .expected = "at most " + std::to_string(kMostStreams), .hint = "a GPU has hundreds at most: if the file holds several runs, split it"});
     }
     for (const std::uint32_t op : dependencies[r].order) built.origin = std::min(built.origin, dependencies[r].issue[op]);
     for (const trace::HostWait& w : dependencies[r].waits) built.origin = std::min(built.origin, run.ranks[r].calls[w.call].start);

@@ -114,9 +114,24 @@ class PassFinder {
     }
   }
 
-  Phase phase_of(const trace::DeviceOp& op, const Stretches& backward, const Stretches& optimizer) const {
+  // The autograd engine has a thread a device, beside the one that calls it: all that this thread launches is backward (hooks of FSDP stand between its operators).
+  std::set<std::uint32_t> engine_threads() const {
+    std::set<std::uint32_t> engine, callers;
+    for (const trace::HostOp& op : rank_.ops) {
+      const std::string& name = run_.strings.at(op.name);
+      if (name.rfind("autograd::engine", 0) == 0) engine.insert(op.thread);
+      else if (name.rfind("Optimizer.", 0) == 0) callers.insert(op.thread);
+    }
+    for (const trace::Step& step : rank_.steps) callers.insert(step.thread);
+    if (callers.empty()) return {};
+    for (const std::uint32_t thread : callers) engine.erase(thread);
+    return engine;
+  }
+
+  Phase phase_of(const trace::DeviceOp& op, const Stretches& backward, const Stretches& optimizer, const std::set<std::uint32_t>& engine) const {
     if (op.call == kNone) return Phase::unknown;
     const trace::HostCall& call = rank_.calls[op.call];
+    if (engine.count(call.thread) != 0) return Phase::backward;
     return backward.hold(call.thread, call.start) ? Phase::backward : optimizer.hold(call.thread, call.start) ? Phase::optimizer : Phase::forward;
   }
 
@@ -127,6 +142,7 @@ class PassFinder {
       if (name.rfind("autograd::engine", 0) == 0) backward.add(op.thread, op.start, op.start + op.duration);
       if (name.rfind("Optimizer.", 0) == 0) optimizer.add(op.thread, op.start, op.start + op.duration);
     }
+    const std::set<std::uint32_t> engine = engine_threads();
     Diagnostics told;
     const std::vector<StepWindow> steps = find_steps(run_, rank_, told);
     Phase running = Phase::unknown;
@@ -139,7 +155,7 @@ class PassFinder {
         cut = true;
         continue;
       }
-      const Phase phase = phase_of(op, backward, optimizer);
+      const Phase phase = phase_of(op, backward, optimizer, engine);
       if (phase == Phase::optimizer) {
         running = phase;
         put(passes_.after, i, op);
@@ -164,6 +180,11 @@ class PassFinder {
   StagePasses passes_;
 };
 
+bool several_steps(const trace::ImportedRun& run, const trace::RankTrace& rank) {
+  Diagnostics told;
+  return find_steps(run, rank, told).size() > 1;
+}
+
 }  // namespace
 
 StagePasses find_passes(const trace::ImportedRun& run, const trace::RankTrace& rank, const trace::Dependencies& d, const std::vector<bool>& is_pair, int micro_batches) {
@@ -172,9 +193,12 @@ StagePasses find_passes(const trace::ImportedRun& run, const trace::RankTrace& r
     return list.size() == static_cast<std::size_t>(micro_batches) && std::none_of(list.begin(), list.end(), [](const Pass& p) { return p.ops.empty(); });
   };
   if (!complete(passes.forward) || !complete(passes.backward)) {
-    throw InputError({.file = rank.file, .where = rank.rank >= 0 ? "rank " + std::to_string(rank.rank) : "",
-                      .found = std::to_string(passes.forward.size()) + " forward and " + std::to_string(passes.backward.size()) + " backward passes",
-                      .expected = std::to_string(micro_batches) + " of each, one a micro-batch of one step", .hint = "give --captured-micro-batches, and a trace of exactly one step with operators recorded"});
+    const std::size_t forward = passes.forward.size(), backward = passes.backward.size();
+    const std::string numbers = std::to_string(forward) + " forward and " + std::to_string(backward) + " backward passes in " + (several_steps(run, rank) ? "its last step" : "its step");
+    const std::string hint = backward == 0 && run.format != "own_timeline" ? "no operator of the autograd engine (\"autograd::engine::evaluate_function\") is in the file: record a training step, with host operators (ProfilerActivity.CPU)"
+                             : forward == backward ? "give --captured-micro-batches " + std::to_string(forward)
+                                                   : "passes are told apart by the autograd engine's operators, \"Optimizer.step\" annotations, sends and receives: record whole steps with host operators";
+    throw InputError({.file = rank.file, .where = rank.rank >= 0 ? "rank " + std::to_string(rank.rank) : "", .found = numbers, .expected = std::to_string(micro_batches) + " of each, one a micro-batch", .hint = hint});
   }
   return passes;
 }

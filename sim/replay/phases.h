@@ -22,7 +22,7 @@ struct StagePasses {
   std::vector<std::uint32_t> sends;     // RankTrace::collectives that pass something to a neighbour, in order
 };
 
-/// Cuts a rank's step into passes: by annotations "forward ..." and "backward ..." whose id is the micro-batch (timelines of sgsim simulate), else by the autograd engine's operators (backward)
+/// Cuts a rank's step into passes: by annotations "forward ..." and "backward ..." whose id is the micro-batch (timelines of sgsim simulate), else by the autograd engine's operators and, where it has one of its own, thread (backward)
 /// and "Optimizer.step" annotations, where passes of one kind end at a send or receive. `is_pair`: by collective, whether it is one of those.
 /// Of several steps the last one is taken. Throws InputError where forward and backward passes are not `micro_batches` each.
 [[nodiscard]] StagePasses find_passes(const trace::ImportedRun& run, const trace::RankTrace& rank, const trace::Dependencies& dependencies, const std::vector<bool>& is_pair, int micro_batches);

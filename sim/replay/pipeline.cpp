@@ -8,6 +8,7 @@
 #include "sim/replay/kernel_factors.h"
 #include "sim/replay/stage_builder.h"
 #include "sim/trace/no_times.h"
+#include "sim/trace/recover.h"
 
 namespace sgsim::replay {
 namespace {
@@ -36,6 +37,36 @@ std::vector<PassStep> one_forward_one_backward(int stages, int micro_batches, in
 /// Whose an operation is, by its label: a layer's, another module's (embedding, head), or nobody's.
 enum class Label : std::uint8_t { none, layer, end };
 
+/// When the host stood still for the device: it is none of its own time.
+class Waited {
+ public:
+  Waited() = default;
+  Waited(const trace::RankTrace& rank, const trace::Dependencies& d) {
+    std::vector<std::pair<Nanoseconds, Nanoseconds>> all;
+    for (const trace::HostWait& w : d.waits) {
+      const trace::HostCall& call = rank.calls[w.call];
+      Nanoseconds wake = call.start;
+      for (const std::uint32_t op : w.device_ops) wake = std::max(wake, trace::end_of(rank.device_ops[op]));
+      wake = std::min(wake, trace::end_of(call));
+      if (wake > call.start) all.emplace_back(call.start, wake);
+    }
+    std::sort(all.begin(), all.end());
+    for (const auto& [from, to] : all) {
+      if (stretches_.empty() || from > stretches_.back().second) stretches_.emplace_back(from, to);
+      else stretches_.back().second = std::max(stretches_.back().second, to);
+    }
+  }
+  [[nodiscard]] Nanoseconds within(Nanoseconds from, Nanoseconds to) const {
+    Nanoseconds sum = 0;
+    auto it = std::partition_point(stretches_.begin(), stretches_.end(), [&](const auto& s) { return s.second <= from; });
+    for (; it != stretches_.end() && it->first < to; ++it) sum += std::min(to, it->second) - std::max(from, it->first);
+    return sum;
+  }
+
+ private:
+  std::vector<std::pair<Nanoseconds, Nanoseconds>> stretches_;  // apart from each other, ascending
+};
+
 /// A captured rank of one stage, cut into passes.
 struct Stage {
   std::uint32_t rank = 0;
@@ -46,6 +77,9 @@ struct Stage {
   Timing timing;
   std::vector<OpClass> classes;
   std::vector<double> factors;  // by device operation, on its duration
+  Waited waited;
+  std::vector<std::uint32_t> next;  // by device operation: what the host issued next, in whatever pass
+  bool gathers_each_pass = false;   // parameters are gathered for the backward pass too (FSDP): they are for every micro-batch
 };
 
 /// What to take of a pass of another place in the pipeline.
@@ -86,7 +120,7 @@ class PipelineBuilder {
     const Sizes& c = request_.captured;
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {
       const std::int32_t number = run_.ranks[r].rank;
-      if (number < 0 && run_.ranks.size() > 1) refuse("a rank without a number: " + run_.ranks[r].file, "ranks that the files name", "");
+      if (number < 0 && run_.ranks.size() > 1) refuse("a rank without a number: " + run_.ranks[r].file, "ranks that the files name", "profiles of torch.distributed jobs name theirs (distributedInfo); without it, import one file alone");
       const int stage = number < 0 ? 0 : number / (c.dp * c.tp);
       if (stage >= c.pp) refuse(fmt::format("rank {}", number), fmt::format("ranks below {}", c.ranks()), "give the captured sizes");
       if (stages_.count(stage) == 0) stages_.emplace(stage, read_stage(r));
@@ -105,7 +139,7 @@ class PipelineBuilder {
       const auto op = trace::collective_op(rank.collectives[c].kind);
       pairs[c] = op && *op == graph::CollectiveOp::send_receive;
     }
-    Stage stage{.rank = r, .passes = find_passes(run_, rank, d_[r], pairs, request_.captured.micro_batches), .labels = {}, .overlaps = separate_overlaps(rank, d_[r]), .timing = {}, .classes = classes_of(rank), .factors = kernel_factors(run_, rank, by_kind_, request_, result_.report)};
+    Stage stage{.rank = r, .passes = find_passes(run_, rank, d_[r], pairs, request_.captured.micro_batches), .labels = {}, .overlaps = separate_overlaps(rank, d_[r]), .timing = {}, .classes = classes_of(rank), .factors = kernel_factors(run_, rank, by_kind_, request_, result_.report), .waited = Waited(rank, d_[r]), .next = {}};
     stage.timing = measure_timing(rank, stage.overlaps.dependencies, stage.classes, {}, stage.overlaps.beside);
     tell_overlaps(stage.overlaps, trace::rank_name(rank), result_.report);
     if (rank.calls.empty()) {  // no host in the file: nothing is held back by it
@@ -115,8 +149,18 @@ class PipelineBuilder {
     for (const auto* list : {&stage.passes.forward, &stage.passes.backward}) {
       for (const Pass& pass : *list) label(rank, pass, stage);
     }
+    stage.next.assign(rank.device_ops.size(), kNone);
+    for (std::size_t k = 1; k < d_[r].order.size(); ++k) stage.next[d_[r].order[k - 1]] = d_[r].order[k];
+    for (const Pass& pass : stage.passes.backward) stage.gathers_each_pass = stage.gathers_each_pass || gathers(rank, pass);
     if (!d_[r].waits.empty()) result_.report.add("import.rescale.host_waits_left_out", Severity::warning, rank.file, d_[r].waits.size());
     return stage;
+  }
+
+  bool gathers(const trace::RankTrace& rank, const Pass& pass) const {
+    return std::any_of(pass.ops.begin(), pass.ops.end(), [&](std::uint32_t i) {
+      const std::uint32_t c = rank.device_ops[i].collective;
+      return c != kNone && rank.collectives[c].kind == trace::CommKind::all_gather && scaling_.role_of(rank.collectives[c]) == Role::data;
+    });
   }
 
   // A communication belongs where the kernel before it does.
@@ -231,8 +275,10 @@ class PipelineBuilder {
       entry.work = seconds(work);
       entry.device = seconds(work + gap);
       entry.latency = seconds(stage.classes[i] == OpClass::graph_next ? 0.0 : static_cast<double>(stage.timing.latency.at(stage.classes[i])) - gap);
-      const Nanoseconds next = k + 1 < order.size() ? d.issue[order[k + 1]] : d.issue[i];
-      entry.host = rank.calls.empty() ? Seconds(0.0) : seconds(static_cast<double>(next - d.issue[i]) * shares[k] * request_.host);
+      const std::uint32_t follows = k + 1 < order.size() ? order[k + 1] : stage.next[i];
+      const Nanoseconds next = follows == kNone ? d.issue[i] : std::max(d.issue[i], d.issue[follows]);
+      const Nanoseconds own_time = next - d.issue[i] - stage.waited.within(d.issue[i], next);
+      entry.host = rank.calls.empty() ? Seconds(0.0) : seconds(static_cast<double>(own_time) * shares[k] * request_.host);
       made.entries.push_back(entry);
     }
     return made;
@@ -277,22 +323,25 @@ class PipelineBuilder {
     const Template forward_first = pass(captured.forward.front(), forward), forward_usual = pass(usual(captured.forward, true), forward);
     const Template backward_last = pass(captured.backward.back(), backward), backward_usual = pass(usual(captured.backward, false), backward);
     const bool one = request_.captured.micro_batches == 1;
-    if (one && request_.wanted.micro_batches > 1) result_.report.add("import.rescale.data_collectives_once_a_step", Severity::warning, "one micro-batch was captured");
+    if (one && request_.wanted.micro_batches > 1) {
+      result_.report.add("import.rescale.data_collectives_once_a_step", Severity::warning, stage.gathers_each_pass ? "one micro-batch was captured: reductions once a step, gathers in every pass" : "one micro-batch was captured");
+    }
+    const DataCollectives others = !one ? DataCollectives::all : stage.gathers_each_pass ? DataCollectives::gathers : DataCollectives::none;
     Bytes bytes(0.0);
     std::optional<Nanoseconds> in, out;
     if (!place.first()) in = scaling_.message(message_, s - 1, bytes, result_.report);
     if (!place.last()) out = scaling_.message(message_, s, bytes, result_.report);
     const int m = request_.wanted.micro_batches;
-    if (!captured.before.ops.empty()) builder.append(outside(captured.before), -1, true, false, {});
+    if (!captured.before.ops.empty()) builder.append(outside(captured.before), -1, DataCollectives::all, false, {});
     for (const PassStep& step : one_forward_one_backward(request_.wanted.pp, m, s)) {
       const bool first = step.micro_batch == 0, last = step.micro_batch + 1 == m;
       if (step.forward) {
-        builder.append(first ? forward_first : forward_usual, step.micro_batch, !one || first, false, {.receive = in, .send = out, .bytes = bytes, .forward = true});
+        builder.append(first ? forward_first : forward_usual, step.micro_batch, first ? DataCollectives::all : others, false, {.receive = in, .send = out, .bytes = bytes, .forward = true});
       } else {
-        builder.append(last ? backward_last : backward_usual, step.micro_batch, !one || last, false, {.receive = out, .send = in, .bytes = bytes, .forward = false});
+        builder.append(last ? backward_last : backward_usual, step.micro_batch, last ? DataCollectives::all : others, false, {.receive = out, .send = in, .bytes = bytes, .forward = false});
       }
     }
-    if (!captured.after.ops.empty()) builder.append(outside(captured.after), -1, true, true, {});
+    if (!captured.after.ops.empty()) builder.append(outside(captured.after), -1, DataCollectives::all, true, {});
     slots_.push_back(builder.slots());
     result_.workload.programs.push_back(builder.finish());
     result_.notes.push_back({.rank = stage.rank, .steps = {}, .tasks = builder.notes()});

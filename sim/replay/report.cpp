@@ -18,7 +18,11 @@ std::string text_report(const Result& r, const Built& built, const timeline::Tim
     text += fmt::format("no error: {} of {} measured times {} not above zero: kernels begin before their launches, the clocks of host and device disagree\n", r.without_error, r.without_error + r.compared,
                         r.without_error == 1 ? "is" : "are");
   }
-  if (r.compared > 0) text += fmt::format("error of a step: {:.2f} % mean, {:.2f} % worst; a device operation ends {:.1f} us from its measured end, in the mean\n", r.mean_error * 100.0, r.worst_error * 100.0, r.mean_end_error_s * 1e6);
+  if (r.compared > 0) {
+    const Compared& step = r.steps.empty() ? r.whole : r.steps.front();
+    const std::string share = step.measured_s > 0.0 ? fmt::format(" ({:.2f} % of a step)", r.mean_end_error_s / step.measured_s * 100.0) : std::string();
+    text += fmt::format("error of a step: {:.2f} % mean, {:.2f} % worst; a device operation ends {:.1f} us{} from its measured end, in the mean\n", r.mean_error * 100.0, r.worst_error * 100.0, r.mean_end_error_s * 1e6, share);
+  }
   if (built.notes.empty()) return text;
   const std::vector<Account> steps = accounts(built.workload.programs.front(), built.notes.front(), spans_of(timeline, 0));
   return text + fmt::format("a step of {} (mean of {}): {}\n", built.workload.programs.front().name, steps.size(), text_of(mean(steps)));

@@ -135,11 +135,12 @@ std::optional<Sizes> sizes_in(const trace::ImportedRun& run) {
   return Sizes{.dp = found["dp"], .tp = found["tp"], .pp = found["pp"], .micro_batches = found["micro_batches"]};
 }
 
+bool made_of_passes(const Rescale& request) { return request.captured.pp != 1 || request.wanted.pp != 1 || request.captured.micro_batches != request.wanted.micro_batches; }
+
 Rescaled rescale(const trace::ImportedRun& run, const trace::Matching& matching, const std::vector<trace::Dependencies>& dependencies, const Rescale& request) {
   Diagnostics machine;
   check_captured_gpu(run, request.from.cluster, machine);
-  const bool pipeline = request.captured.pp != 1 || request.wanted.pp != 1 || request.captured.micro_batches != request.wanted.micro_batches;
-  if (pipeline) {
+  if (made_of_passes(request)) {
     Rescaled result = build_pipeline(run, matching, dependencies, request);
     result.report.merge(machine);
     return result;

@@ -40,6 +40,12 @@ struct Rescale {
   double host = 1.0;             // factor on the host's own times; 0: it never holds the device back
 };
 
+/// Counts collectives and sends that lasted longer than their transfer can have, on ranks whose peers are not all imported: the rest was waiting, and is left out.
+inline constexpr const char* kWaitingLeftOut = "import.rescale.waiting_for_absent_ranks_left_out";
+
+/// Whether the wanted step is put together from captured passes (pipeline.h) rather than whole steps.
+[[nodiscard]] bool made_of_passes(const Rescale& request);
+
 /// The captured programs on every rank of the wanted job: ready to fold.
 struct Rescaled {
   lower::Workload workload;
@@ -47,7 +53,7 @@ struct Rescaled {
   Diagnostics report;   // "import.rescale.<what>": every assumption, counted
 };
 
-/// A collective's transfer time is the captured one (least over the imported ranks) times what the cost model gives for the wanted over the
+/// A collective's transfer time is the captured one (least over the imported ranks; where some are not imported, at most what the cost model accounts for) times what the cost model gives for the wanted over the
 /// captured group, size and machine. Kernels: with another tensor size, matrix products, attention and the optimizer (all kernels where the
 /// sequence is divided too) take the share of the sizes; with another GPU, matrix products, attention and convolutions go by peak rate, everything else by memory bandwidth. The batch of a
 /// rank's micro-batch stays as it was. The host's times stay. The wanted ranks run the captured ranks' programs in turn, so that how much ranks wait for each other's

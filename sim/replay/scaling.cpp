@@ -15,6 +15,9 @@ namespace {
 
 using trace::KernelKind;
 
+/// Standard errors of the cost model within which a captured time is all transfer.
+constexpr double kErrors = 2.0;
+
 // "8 (84 collectives)": what the file's own groups say about the sizes that are not given.
 std::string group_sizes(const trace::ImportedRun& run) {
   std::map<std::uint32_t, std::uint64_t> uses;
@@ -67,7 +70,9 @@ std::vector<GpuId> members(const Sizes& sizes, Role role, int of) {
 Scaling::Scaling(const trace::ImportedRun& run, const trace::Matching& matching, const Rescale& request) : run_(run), request_(request) {
   for (const trace::Matched& m : matching.operations) {
     for (const trace::Member& member : m.members) {
-      if (m.members.size() > 1) least_[{member.rank, member.collective}] = m.transfer;
+      if (m.members.size() < 2) continue;
+      least_[{member.rank, member.collective}] = m.transfer;
+      if (m.members.size() >= run.groups[m.group].size || m.channel != 0) complete_.insert({member.rank, member.collective});
     }
   }
 }
@@ -80,7 +85,7 @@ void Scaling::check_sizes() const {
   const Sizes &a = request_.captured, &b = request_.wanted;
   for (const Sizes& s : {a, b}) {
     for (const int size : {s.dp, s.tp, s.pp, s.micro_batches}) {
-      if (size < 1 || size > 1'000'000) refuse(fmt::format("a parallel size of {}", size), "sizes of at least 1", "");
+      if (size < 1 || size > 1'000'000) refuse(fmt::format("a parallel size of {}", size), "sizes from 1 to 1000000", "check --dp, --tp, --pp, --micro-batches and their --captured ones");
     }
   }
   if ((a.tp == 1 && b.tp > 1) || (a.dp == 1 && b.dp > 1)) {
@@ -100,7 +105,7 @@ void Scaling::check_sizes() const {
   }
   for (const Machine* m : {&request_.from, &request_.to}) {
     const Sizes& s = m == &request_.from ? a : b;
-    if (m->cluster.gpus() < std::int64_t{s.dp} * s.tp * s.pp) refuse(fmt::format("{} GPUs in {}", m->cluster.gpus(), m->cluster.name), fmt::format("at least {}", std::int64_t{s.dp} * s.tp * s.pp), "");
+    if (m->cluster.gpus() < std::int64_t{s.dp} * s.tp * s.pp) refuse(fmt::format("{} GPUs in {}", m->cluster.gpus(), m->cluster.name), fmt::format("at least {}", std::int64_t{s.dp} * s.tp * s.pp), "take smaller sizes, or a cluster of more nodes");
   }
 }
 
@@ -160,42 +165,51 @@ Role Scaling::role_of(const trace::Collective& c) const {
   refuse(fmt::format("a group of {} ranks", size), fmt::format("groups of {} (tp) or {} (dp) ranks", a.tp, a.dp), fmt::format("communicators of the trace have these sizes: {}; give --captured-tp and --captured-dp; context and expert groups are not rescaled", group_sizes(run_)));
 }
 
-double Scaling::model_time(const Machine& machine, const Sizes& sizes, Role role, graph::CollectiveOp op, Bytes bytes, Diagnostics& report) const {
+std::optional<cost::TransferEstimate> Scaling::model(const Machine& machine, const Sizes& sizes, Role role, graph::CollectiveOp op, Bytes bytes, Diagnostics& report) const {
   const std::vector<GpuId> group = members(sizes, role, 0);
-  if (group.size() < 2) return 0.0;
+  if (group.size() < 2) return std::nullopt;
   const double concurrent = role == Role::tensor ? 1.0 : static_cast<double>(std::min(sizes.tp, machine.cluster.node.gpus));
-  return cost::collective_time(machine.profile, op, bytes, cluster::group_shape(machine.cluster, group, concurrent), report).time().value();
+  return cost::collective_time(machine.profile, op, bytes, cluster::group_shape(machine.cluster, group, concurrent), report);
+}
+
+double Scaling::transfer_slowdown(const Machine& machine, const Sizes& sizes, Role role) {
+  const std::vector<GpuId> group = members(sizes, role, 0);
+  const bool crosses = std::any_of(group.begin(), group.end(), [&](GpuId gpu) { return machine.cluster.node_of(gpu) != machine.cluster.node_of(group.front()); });
+  return std::max(1.0, cost::interference(machine.profile, crosses).transfer_slowdown);
 }
 
 // Kernels slow the transfers beside them, inside a node (links and SMs are shared) by another factor than between nodes. Where the wanted group goes another way than
 // the captured one, the part of a transfer that was slowed (what it took beyond the model's time, at most the whole) is slowed by the other factor.
 double Scaling::slowing(Role role, double captured_over_alone, Diagnostics& report) const {
-  const auto transfer_slowdown = [&](const Machine& machine, const Sizes& sizes) {
-    const std::vector<GpuId> group = members(sizes, role, 0);
-    const bool crosses = std::any_of(group.begin(), group.end(), [&](GpuId gpu) { return machine.cluster.node_of(gpu) != machine.cluster.node_of(group.front()); });
-    return cost::interference(machine.profile, crosses).transfer_slowdown;
-  };
-  const double before = transfer_slowdown(request_.from, request_.captured), after = transfer_slowdown(request_.to, request_.wanted);
+  const double before = transfer_slowdown(request_.from, request_.captured, role), after = transfer_slowdown(request_.to, request_.wanted, role);
   if (before == after || before <= 1.0) return 1.0;
   const double slowed = std::clamp((captured_over_alone - 1.0) / (before - 1.0), 0.0, 1.0);
   report.add("import.rescale.slowing_by_kernels", Severity::info, fmt::format("transfers beside kernels x {:.3g} as captured, x {:.3g} as wanted", before, after));
   return (1.0 + slowed * (after - 1.0)) / (1.0 + slowed * (before - 1.0));
 }
 
-double Scaling::pair_time(const Machine& machine, const Sizes& sizes, int stage, Bytes bytes, Diagnostics& report) const {
+cost::TransferEstimate Scaling::pair_model(const Machine& machine, const Sizes& sizes, int stage, Bytes bytes, Diagnostics& report) const {
   const auto stride = static_cast<std::uint32_t>(sizes.dp * sizes.tp);
   const GpuId a{static_cast<std::uint32_t>(stage) * stride}, b{a.value + stride};
   const bool crosses = machine.cluster.node_of(a) != machine.cluster.node_of(b);
   const double concurrent = crosses ? std::min<double>(stride, machine.cluster.node.gpus) : 1.0;
   const std::array pair{a, b};
-  return cost::collective_time(machine.profile, graph::CollectiveOp::send_receive, bytes, cluster::group_shape(machine.cluster, pair, concurrent), report).time().value();
+  return cost::collective_time(machine.profile, graph::CollectiveOp::send_receive, bytes, cluster::group_shape(machine.cluster, pair, concurrent), report);
 }
 
-Nanoseconds Scaling::captured_time(std::uint32_t rank, std::uint32_t index, Diagnostics& report) const {
+// A rank whose peers are not in the file may have waited for them: what the model cannot account for, slowed by kernels and with its error, is not the network's.
+Nanoseconds Scaling::captured_time(std::uint32_t rank, std::uint32_t index, const cost::TransferEstimate& model, double slowdown, Diagnostics& report) const {
   const trace::Collective& c = run_.ranks[rank].collectives[index];
-  if (const auto least = least_.find({rank, index}); least != least_.end()) return least->second;
-  if (!trace::waiting_apart(run_)) report.add("import.rescale.transfer_with_waiting", Severity::warning, run_.strings.at(c.name));
-  return run_.ranks[rank].device_ops[c.device_op].duration;
+  const auto least = least_.find({rank, index});
+  const Nanoseconds whole = least != least_.end() ? least->second : run_.ranks[rank].device_ops[c.device_op].duration;
+  if (complete_.count({rank, index}) != 0 || trace::waiting_apart(run_)) return whole;
+  const auto most = static_cast<Nanoseconds>(model.time().value() * 1e9 * slowdown * (1.0 + kErrors * model.sigma));
+  if (whole <= most) {
+    report.add("import.rescale.transfer_with_waiting", Severity::warning, run_.strings.at(c.name));
+    return whole;
+  }
+  report.add(kWaitingLeftOut, Severity::warning, fmt::format("{}: {:.3f} ms in the file, at most {:.3f} of them transfer", run_.strings.at(c.name), static_cast<double>(whole) * 1e-6, static_cast<double>(most) * 1e-6));
+  return most;
 }
 
 std::optional<Nanoseconds> Scaling::transfer(std::uint32_t rank, std::uint32_t index, Diagnostics& report) const {
@@ -206,30 +220,30 @@ std::optional<Nanoseconds> Scaling::transfer(std::uint32_t rank, std::uint32_t i
     report.add("import.rescale.communication_kept", Severity::warning, run_.strings.at(c.name));
     return std::nullopt;
   }
-  const Nanoseconds captured = captured_time(rank, index, report);
   const double bytes = std::max(0.0, c.bytes);
   // Gradients shrink with the tensor size; activations that tensor groups exchange do not.
   const double wanted_bytes = role == Role::data ? bytes * request_.captured.tp / request_.wanted.tp : bytes;
-  const double before = model_time(request_.from, request_.captured, role, *op, Bytes(bytes), report);
-  const double after = model_time(request_.to, request_.wanted, role, *op, Bytes(wanted_bytes), report);
-  if (before <= 0.0) refuse("a collective of a group of one rank", "captured sizes that fit the trace", "");
+  const auto before = model(request_.from, request_.captured, role, *op, Bytes(bytes), report);
+  const auto after = model(request_.to, request_.wanted, role, *op, Bytes(wanted_bytes), report);
+  if (!before || before->time().value() <= 0.0) refuse("a collective of a group of one rank", "captured sizes that fit the trace", "communicators of the trace have these sizes: " + group_sizes(run_) + "; give --captured-tp and --captured-dp");
   report.add(role == Role::tensor ? "import.rescale.tensor_collectives" : "import.rescale.data_collectives", Severity::info, run_.strings.at(c.name));
-  const double slowed = slowing(role, static_cast<double>(captured) * 1e-9 / before, report);
-  return static_cast<Nanoseconds>(static_cast<double>(captured) * after / before * slowed);
+  const double alone = before->time().value(), wanted = after ? after->time().value() : 0.0;
+  const Nanoseconds captured = captured_time(rank, index, *before, transfer_slowdown(request_.from, request_.captured, role), report);
+  return static_cast<Nanoseconds>(static_cast<double>(captured) * wanted / alone * slowing(role, static_cast<double>(captured) * 1e-9 / alone, report));
 }
 
 Nanoseconds Scaling::message(const std::optional<Message>& captured, int stage, Bytes& bytes, Diagnostics& report) const {
   if (captured) bytes = Bytes(std::max(0.0, run_.ranks[captured->rank].collectives[captured->collective].bytes));
   if (request_.boundary.value() >= 0.0) bytes = request_.boundary;
-  const double after = pair_time(request_.to, request_.wanted, stage, bytes, report);
+  const double after = pair_model(request_.to, request_.wanted, stage, bytes, report).time().value();
   if (!captured) {
     if (request_.boundary.value() < 0.0) refuse("no send between stages in the files", "the bytes of one micro-batch's activations", "give them with --boundary, for example --boundary \"64 MiB\"");
     report.add("import.rescale.transfer_from_model", Severity::warning, "no send was captured");
     return static_cast<Nanoseconds>(after * 1e9);
   }
   const Bytes captured_bytes(std::max(0.0, run_.ranks[captured->rank].collectives[captured->collective].bytes));
-  const double before = pair_time(request_.from, request_.captured, captured->stage, captured_bytes, report);
-  return static_cast<Nanoseconds>(static_cast<double>(captured_time(captured->rank, captured->collective, report)) * after / before);
+  const cost::TransferEstimate before = pair_model(request_.from, request_.captured, captured->stage, captured_bytes, report);
+  return static_cast<Nanoseconds>(static_cast<double>(captured_time(captured->rank, captured->collective, before, 1.0, report)) * after / before.time().value());
 }
 
 }  // namespace sgsim::replay

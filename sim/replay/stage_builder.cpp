@@ -113,7 +113,7 @@ void StageBuilder::write(const Template::Entry& entry, std::int32_t micro_batch,
                             .payload = Bytes(std::max(0.0, c.bytes)), .op = trace::collective_op(c.kind).value_or(graph::CollectiveOp::all_reduce)});
 }
 
-void StageBuilder::append(const Template& pass, std::int32_t micro_batch, bool keeps_data_collectives, bool after_everything, const Neighbours& n) {
+void StageBuilder::append(const Template& pass, std::int32_t micro_batch, DataCollectives keeps, bool after_everything, const Neighbours& n) {
   ++passes_;
   std::vector<std::pair<std::uint16_t, std::uint32_t>> before;
   if (after_everything) {
@@ -128,7 +128,10 @@ void StageBuilder::append(const Template& pass, std::int32_t micro_batch, bool k
   std::vector<bool> begun(position_.size(), false);
   const std::vector<std::uint32_t> done = position_;
   for (const Template::Entry& entry : pass.entries) {
-    if (entry.transfer && entry.role == Role::data && !keeps_data_collectives) continue;
+    if (entry.transfer && entry.role == Role::data && keeps != DataCollectives::all) {
+      const bool gathers = rank_.collectives[rank_.device_ops[entry.op].collective].kind == trace::CommKind::all_gather;
+      if (keeps == DataCollectives::none || !gathers) continue;
+    }
     Task task;
     write(entry, micro_batch, task);
     if (!begun[task.stream]) {

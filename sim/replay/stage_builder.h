@@ -32,6 +32,9 @@ struct Template {
 enum class Way : std::uint8_t { tensor, data, forward_in, forward_out, backward_in, backward_out };
 inline constexpr std::size_t kWays = 6;
 
+/// Which collectives of data parallel groups a pass keeps.
+enum class DataCollectives : std::uint8_t { all, gathers, none };
+
 /// Writes one stage's program.
 class StageBuilder {
  public:
@@ -43,7 +46,7 @@ class StageBuilder {
     Bytes bytes = Bytes(0.0);
     bool forward = true;
   };
-  void append(const Template& pass, std::int32_t micro_batch, bool keeps_data_collectives, bool after_everything, const Neighbours& neighbours);
+  void append(const Template& pass, std::int32_t micro_batch, DataCollectives keeps, bool after_everything, const Neighbours& neighbours);
 
   [[nodiscard]] lower::Program finish() { return std::move(program_); }
   /// After finish().

@@ -153,7 +153,7 @@ Diff diff_runs(const ImportedRun& a, const ImportedRun& b) {
 
 std::string diff_text(const Diff& d, std::size_t most) {
   const auto side = [](std::uint32_t steps, std::uint32_t ranks) { return fmt::format("{} step{}, {} rank{}", steps, steps == 1 ? "" : "s", ranks, ranks == 1 ? "" : "s"); };
-  std::string text = fmt::format("step: A {:.3f} ms, B {:.3f} ms, B / A {:.3f} (means of A: {}; B: {}; device times of one step of one rank)\n", d.step_a * 1e3, d.step_b * 1e3, d.step_a > 0.0 ? d.step_b / d.step_a : 0.0,
+  std::string text = fmt::format("step: A {:.3f} ms, B {:.3f} ms, B / A {:.3f} (means of A: {}; B: {}; of one step of one rank, from its first device operation's begin to its last one's end)\n", d.step_a * 1e3, d.step_b * 1e3, d.step_a > 0.0 ? d.step_b / d.step_a : 0.0,
                                  side(d.steps_a, d.ranks_a), side(d.steps_b, d.ranks_b));
   for (const auto& [name, empty] : {std::pair("A", d.empty_a), std::pair("B", d.empty_b)}) {
     if (empty > 0) text += fmt::format("{}: {}  {}  steps without a kernel, copy or memset\n", name, empty, kEmptyLeftOut);

@@ -20,9 +20,9 @@ InputError no_device_times(const ImportedRun& run, const RankTrace& rank) {
     const auto found = run.report.entries().find(counter);
     if (found == run.report.entries().end()) continue;
     return InputError({.file = rank.file, .where = "", .found = fmt::format("no kernel, copy or memset with times: {} events were dropped because their times overflow ({}, e.g. {})", found->second.count, counter, found->second.example),
-                       .expected = "times that fit 63 bits of nanoseconds", .hint = ""});
+                       .expected = "times that fit 63 bits of nanoseconds", .hint = "record again: the counter's example names an event that is off"});
   }
-  return InputError({.file = rank.file, .where = "", .found = "no kernel, copy or memset with times", .expected = "a trace of a GPU", .hint = run.format == "kineto" ? "record with ProfilerActivity.CUDA" : ""});
+  return InputError({.file = rank.file, .where = "", .found = "no kernel, copy or memset with times", .expected = "a trace of a GPU", .hint = run.format == "kineto" ? "record with ProfilerActivity.CUDA" : "give the profile of the same run beside it: this file tells operators or a graph, and no GPU's work"});
 }
 
 }  // namespace sgsim::trace

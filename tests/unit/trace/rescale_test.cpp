@@ -78,6 +78,37 @@ TEST_CASE("captured ranks run their own programs in turn: what they wait for eac
   CHECK(folded == 2);
 }
 
+TEST_CASE("one rank of two: what exceeds the transfer was waiting for the other, and is not rescaled") {
+  // Kernel 110 to 210, all-reduce of 32 MiB from 212 for 5,000. Two A100s move 32 MiB each over at most 300 GB/s: 112 at least, and the model is not off by 6 times.
+  const auto text = [](int rank) { return trace_text({launch(100, 1), launch(120, 2), kernel("sm80_gemm", 110, 100, 7, 1), all_reduce(212, 5000, 9, 2, 16 << 20)}, rank, 2); };
+  const auto cluster = cluster::builtin_cluster("dgx-a100-80gb", 1).value();
+  const auto a100 = profile("a100-80gb");
+  const auto read = [](const std::vector<std::string>& files) {
+    Captured c;
+    c.run = import::kineto::read(files, {});
+    c.matching = trace::match_collectives(c.run);
+    for (const trace::RankTrace& rank : c.run.ranks) c.dependencies.push_back(trace::recover_dependencies(c.run, rank));
+    return c;
+  };
+  const auto rescaled = [&](const Captured& c) { return replay::rescale(c.run, c.matching, c.dependencies, {.captured = {2, 1}, .wanted = {2, 1}, .from = {cluster, a100}, .to = {cluster, a100}}); };
+  const Captured alone = read({write_trace("alone0", text(0))});
+  const replay::Rescaled one = rescaled(alone);
+  CHECK(count_of(one.report, replay::kWaitingLeftOut) == 1);
+  const double transfer = one.workload.programs[0].comms.at(0).transfer.time().value();
+  CHECK(transfer > 112e-6);
+  CHECK(transfer < 6 * 112e-6);
+  CHECK(step(alone, {2, 1}, {2, 1}, {cluster, a100}, {cluster, a100}) == Approx(112e-6 + transfer).margin(5e-6));
+  const double eight = step(alone, {2, 1}, {8, 1}, {cluster, a100}, {cluster, a100});
+  CHECK(eight < 112e-6 + 3 * transfer);  // a ring of 8 moves 1.75 times the bytes
+  CHECK(eight > 112e-6 + transfer);
+  // Both ranks: they were at it for 5,000 together, whatever the model thinks. And the replay of one is as measured.
+  const Captured both = read({write_trace("alone0", text(0)), write_trace("alone1", text(1))});
+  CHECK(count_of(rescaled(both).report, replay::kWaitingLeftOut) == 0);
+  CHECK(step(both, {2, 1}, {2, 1}, {cluster, a100}, {cluster, a100}) == Approx(5112e-6).margin(5e-6));
+  const auto built = replay::build_programs(alone.run, alone.matching, alone.dependencies);
+  CHECK(engine::run_fast(engine::unfolded(built.workload), {.spans_of = {}, .all_spans = false}).step_time.value() == Approx(5112e-6).margin(5e-6));
+}
+
 TEST_CASE("more data parallel ranks: only the collective grows, and equal ranks fold") {
   const Captured c = captured();
   const auto small = cluster::builtin_cluster("dgx-a100-80gb", 1).value(), large = cluster::builtin_cluster("dgx-a100-80gb", 128).value();
@@ -155,6 +186,30 @@ TEST_CASE("a host that is never late: kernels and transfers follow each other") 
   CHECK(time() == Approx(1210e-6).margin(3e-6));
   request.host = 0.0;
   CHECK(time() == Approx(215e-6).margin(3e-6));
+}
+
+TEST_CASE("more micro-batches of a profile: the engine's thread is the backward pass, and what a blocking call waits is no time of the host's") {
+  // Forward on thread 20: kernel a (launched 100, runs 110 to 1,110), a call that waits for it from 110 to 1,110, kernel b (launched 1,120, for 50). Backward on thread 21:
+  // c (launched 1,200) in an operator of the engine, d (launched 1,300) in a hook outside of any; the optimizer's kernel e on thread 20 (launched 1,400), 20 each.
+  const auto op = [](const std::string& name, double ts, double dur, int id, int thread) {
+    return fmt::format(R"({{"ph":"X","cat":"cpu_op","name":"{}","pid":10,"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"External id":{}}}}})", name, thread, ts, dur, id);
+  };
+  Captured c;
+  c.run = read_text("passes", trace_text({launch(100, 1), call("cudaStreamSynchronize", 110, 1000, 9), launch(1120, 2), op("autograd::engine::evaluate_function: MmBackward0", 1190, 30, 1, 21), launch(1200, 3, 21), launch(1300, 4, 21),
+                                          annotation("Optimizer.step#AdamW.step", 1390, 40, 2), launch(1400, 5), kernel("a", 110, 1000, 7, 1), kernel("b", 1130, 50, 7, 2), kernel("c", 1210, 20, 7, 3), kernel("d", 1310, 20, 7, 4),
+                                          kernel("e", 1410, 20, 7, 5)}));
+  c.matching = trace::match_collectives(c.run);
+  c.dependencies.push_back(trace::recover_dependencies(c.run, c.run.ranks[0]));
+  REQUIRE(c.dependencies[0].waits.size() == 1);
+  const auto cluster = cluster::builtin_cluster("dgx-a100-80gb", 1).value();
+  const auto a100 = profile("a100-80gb");
+  const auto rescaled = replay::rescale(c.run, c.matching, c.dependencies, {.captured = {1, 1, 1, 1}, .wanted = {1, 1, 1, 3}, .from = {cluster, a100}, .to = {cluster, a100}});
+  const lower::Program& program = rescaled.workload.programs.at(0);
+  CHECK(program.tasks.size() == 3 * 4 + 1);
+  double host = 0.0, device = 0.0;
+  for (const lower::Task& task : program.tasks) host += task.host.value(), device += task.device.value();
+  CHECK(host == Approx(3 * 300e-6).margin(1e-6));  // a to e is 1,300, of which 1,000 were the device's
+  CHECK(device == Approx((3 * 1090 + 20) * 1e-6).margin(30e-6));
 }
 
 TEST_CASE("diff: by kind, stream and layer, greatest change first") {
