@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -165,7 +166,9 @@ ExitCode run_check(const Flags& flags) {
   check_profiles_taken(options, report.rows);
   if (suite) check::check_names(*suite, files, report.rows);
   add_left_out(flags, records, sources, options, report);
-  if (suite) report.breaches = check::breaches_of(*suite, report.rows, [&](const std::string& id) { return chosen_by_id(flags, id); });
+  std::function<bool(const std::string&)> asked_for;
+  if (!flags.ids.empty()) asked_for = [&](const std::string& id) { return chosen_by_id(flags, id); };
+  if (suite) report.breaches = check::breaches_of(*suite, report.rows, asked_for);
   write_reports(flags, report);
   fmt::print("{}", flags.json ? check::json_report(report) : check::text_report(report, !flags.summary));
   const bool broken = std::any_of(report.breaches.begin(), report.breaches.end(), [](const check::Breach& b) { return b.blocks; });

@@ -84,6 +84,21 @@ std::vector<const SuiteEntry*> entries_of(const Suite& suite, const std::string&
   return own.empty() ? rest : own;
 }
 
+/// A tolerance that an entry states for a file by name and that no row of it can break.
+void add_empty_entries(const Suite& suite, const std::vector<Row>& rows, std::vector<Breach>& breaches) {
+  const auto by_file = summaries_by_file(rows);
+  for (const SuiteEntry& entry : suite.entries) {
+    if (entry.file == "*") continue;
+    const auto found = std::find_if(by_file.begin(), by_file.end(), [&](const auto& f) { return f.first == entry.file; });
+    const Summary summary = found == by_file.end() ? Summary{} : found->second;
+    const Tolerances& t = entry.tolerances;
+    const std::string of = fmt::format("of its {} rows", summary.rows);
+    const auto add = [&](std::string what) { breaches.push_back({.file = entry.file, .id = {}, .what = std::move(what), .blocks = !entry.report_only}); };
+    if ((t.mean || t.median || t.worst || t.got_worse || t.coverage_low) && summary.time.count == 0) add("no step time is compared " + of);
+    if ((t.memory_mean || t.memory_worst) && summary.memory.count == 0) add("no peak memory is compared " + of);
+  }
+}
+
 /// Rows that no baseline holds; they cannot get worse until somebody accepts them.
 void report_new_rows(const Suite& suite, const std::string& file, const std::vector<Row>& rows, std::vector<Breach>& breaches) {
   int count = 0;
@@ -174,6 +189,7 @@ std::vector<Breach> breaches_of(const Suite& suite, const std::vector<Row>& rows
   for (const auto& [file, summary] : summaries_by_file(rows)) {
     for (const SuiteEntry* entry : entries_of(suite, file)) judge_file(suite, *entry, file, summary, rows, breaches);
   }
+  if (!asked_for) add_empty_entries(suite, rows, breaches);
   add_lost_rows(suite, rows, asked_for, breaches);
   return breaches;
 }

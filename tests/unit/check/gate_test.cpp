@@ -48,6 +48,22 @@ TEST_CASE("rows of the baseline that are not compared any more are breaches") {
   CHECK(junit.find("<testsuite name=\"baseline\" tests=\"1\" failures=\"1\"") != std::string::npos);
 }
 
+TEST_CASE("an entry of a file in which nothing is compared is a breach") {
+  const check::Suite s = suite(R"({"file": "f", "mean": 0.05, "memory_mean": 0.05}, {"file": "empty", "worst": 0.1}, {"file": "*", "memory_worst": 0.1})", "");
+  std::vector<check::Row> rows = {judged("a")};
+  auto breaches = check::breaches_of(s, rows);
+  REQUIRE(breaches.size() == 2);
+  CHECK(breaches[0].what == "no peak memory is compared of its 1 rows");
+  CHECK(breaches[1].file == "empty");
+  CHECK(breaches[1].what == "no step time is compared of its 0 rows");
+  rows[0].skipped = "no model.layers";
+  rows[0].predicted_s.reset();
+  breaches = check::breaches_of(s, rows);
+  REQUIRE(breaches.size() == 3);
+  CHECK(breaches[0].what == "no step time is compared of its 1 rows");
+  CHECK(check::breaches_of(s, rows, [](const std::string&) { return true; }).empty());  // --id chose the rows
+}
+
 TEST_CASE("a suite that cannot judge is refused") {
   CHECK_THROWS_AS(suite(kWorse, ""), InputError);
   CHECK_THROWS_AS(suite(kWorse, "{}"), InputError);
