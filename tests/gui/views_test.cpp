@@ -397,7 +397,7 @@ class ViewTests : public WithWindow {
   // ---- fidelity
   void fidelityRefusesBadRecordsAndStops() {
     window_->openFile(shipped("llama3-8b-8xh100.json"));
-    window_->fidelity()->openFiles({write("records.json", R"([{"id": "a", "measured": "fast"}])")});
+    window_->fidelity()->openFiles({write("records.json", R"({"id": "a", "measured": "fast"})")});
     QTRY_VERIFY_WITH_TIMEOUT(!window_->fidelity()->job().running(), kPatience);
     QVERIFY2(window_->failureText().contains("records.json"), qPrintable(window_->failureText()));
     show(window_->fidelity());
