@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "planner/cli/imported_run.h"
+#include "planner/cli/replay_machine.h"
 #include "planner/cli/subcommand.h"
 #include "sim/cluster/builders.h"
 #include "sim/core/units_text.h"
@@ -16,6 +17,7 @@
 #include "sim/replay/steps.h"
 #include "sim/replay/untimed.h"
 #include "sim/scenario/read.h"
+#include "sim/trace/all_ranks.h"
 #include "sim/trace/no_times.h"
 #include "sim/trace/summary.h"
 
@@ -35,23 +37,6 @@ const auto kLimit = [](const std::string& text) {
   double percent = 0.0;
   return CLI::detail::lexical_cast(text, percent) && percent >= 0.0 && percent <= 1e6 ? std::string() : "\"" + text + "\" is not a number from 0 to 1000000";
 };
-
-struct OwnMachine {
-  cluster::Cluster cluster;
-  cost::Profile profile;
-};
-
-OwnMachine machine_of(const std::string& name, int ranks) {
-  auto one = cluster::builtin_cluster(name, 1);
-  if (!one) {
-    std::string names;
-    for (const std::string& n : cluster::builtin_cluster_names()) names += (names.empty() ? "" : ", ") + n;
-    throw InputError({.file = "sgsim replay", .where = "--machine, --captured-machine", .found = "\"" + name + "\"", .expected = "one of: " + names, .hint = "of the machine's GPU, else the one nearest to it"});
-  }
-  OwnMachine machine{*cluster::builtin_cluster(name, (ranks + one->node.gpus - 1) / one->node.gpus), {}};
-  machine.profile = cost::load_profile(scenario::data_folder() + "/profiles/" + machine.cluster.node.gpu.profile + ".json");
-  return machine;
-}
 
 std::string sizes_text(const replay::Sizes& s) { return fmt::format("dp {} tp {} pp {} cp 1 ep 1 micro_batches {} virtual_stages 1", s.dp, s.tp, s.pp, s.micro_batches); }
 
@@ -78,14 +63,18 @@ ExitCode replay_untimed(const Flags& flags, const RecoveredRun& run) {
   if (sizes || flags.limit >= 0.0 || !flags.captured_machine.empty() || !flags.boundary.empty()) {
     throw InputError({.file = flags.path, .where = "", .found = "no start times, and other sizes, a captured machine or a limit", .expected = "--machine, --captured-dp, --captured-tp and --trace only", .hint = "durations and dependencies are simulated as they are, and there is nothing measured to compare with"});
   }
+  const int ranks = replay::ranks_of(run.run, flags.captured);
   std::optional<OwnMachine> machine;
-  if (!flags.machine.empty()) machine = machine_of(flags.machine, replay::ranks_of(run.run, flags.captured));
+  if (!flags.machine.empty()) machine = machine_of(flags.machine, ranks, "--machine");
   const std::optional<replay::Machine> network = machine ? std::optional(replay::Machine{machine->cluster, machine->profile}) : std::nullopt;
   const replay::Built built = replay::build_untimed(run.run, run.matching, network ? &*network : nullptr, flags.captured);
   const timeline::Timeline timeline = engine::run_fast(engine::unfolded(built.workload), {.spans_of = {}, .all_spans = true});
   const replay::Account first = replay::mean(replay::accounts(built.workload.programs.front(), built.notes.front(), replay::spans_of(timeline, 0)));
-  fmt::print("simulated: {:.3f} ms ({} rank{}{}). The file has no start times: this is what its durations and dependencies come to, and nothing was measured to compare with.\n", timeline.step_time.value() * 1e3, built.workload.ranks.size(),
-             built.workload.ranks.size() == 1 ? "" : "s", machine ? " on " + machine->cluster.name : "");
+  const std::vector<std::uint32_t> missing = replay::not_in_files(run.run, ranks);
+  const std::size_t shown = built.workload.ranks.size() + missing.size();
+  const std::string without = missing.empty() ? "" : fmt::format("; {} {} no file and {} taken to do as the others", trace::ranks_text(missing), missing.size() == 1 ? "has" : "have", missing.size() == 1 ? "is" : "are");
+  fmt::print("simulated: {:.3f} ms ({} rank{}{}{}). The file has no start times: this is what its durations and dependencies come to, and nothing was measured to compare with.\n",
+             timeline.step_time.value() * 1e3, shown, shown == 1 ? "" : "s", machine ? " on " + machine->cluster.name : "", without);
   fmt::print("{}: {}\n", built.workload.programs.front().name, replay::text_of(first));
   Diagnostics report = built.report;
   report.merge(run.run.report);
@@ -165,8 +154,8 @@ ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
       throw InputError({.file = "sgsim replay", .where = "", .found = fmt::format("dp {} x tp {} x pp {}", sizes.dp, sizes.tp, sizes.pp), .expected = fmt::format("at most {} ranks", kMostRanks), .hint = "sizes multiply: take a smaller one"});
     }
   }
-  const OwnMachine from = machine_of(flags.captured_machine, captured.ranks());
-  const OwnMachine to = machine_of(flags.machine.empty() ? flags.captured_machine : flags.machine, wanted.ranks());
+  const OwnMachine from = machine_of(flags.captured_machine, captured.ranks(), "--captured-machine");
+  const OwnMachine to = machine_of(flags.machine.empty() ? flags.captured_machine : flags.machine, wanted.ranks(), "--machine");
   replay::Rescale request{.captured = captured, .wanted = wanted, .from = {from.cluster, from.profile}, .to = {to.cluster, to.profile}};
   if (!flags.boundary.empty()) request.boundary = parse_bytes(flags.boundary);
   const Simulated wanted_job = simulate(run, request, !flags.trace.empty());
@@ -178,7 +167,7 @@ ExitCode replay_rescaled(const Flags& flags, const RecoveredRun& run) {
              to_text(Seconds(wanted_job.step.step_s)), steps_text(wanted_job.steps, whole_steps, replay::made_of_passes(request)), wanted_job.folded.multiplicity.size(), wanted.ranks());
   const bool waiting_left_out = wanted_job.report.entries().count(replay::kWaitingLeftOut) != 0, others = run.run.ranks.size() > 1 && wanted_job.notes.size() == 1;
   replay::Sides sides{.replayed = waiting_left_out || others ? std::optional(replayed_step(run)) : std::nullopt, .waiting_left_out = waiting_left_out, .captured = {}, .wanted = wanted_job.step, .fed = std::nullopt};
-  sides.captured = from.cluster.name == to.cluster.name && captured == wanted ? wanted_job.step : simulate(run, as_captured, false).step;
+  sides.captured = (flags.machine.empty() || flags.machine == flags.captured_machine) && captured == wanted ? wanted_job.step : simulate(run, as_captured, false).step;
   if (replay::host_binds(sides.wanted)) {
     replay::Rescale fed = request;
     fed.host = 0.0;
@@ -222,13 +211,13 @@ void add_replay(CLI::App& app, Action& chosen) {
   command->add_option("--captured-tp", flags->captured.tp, "Tensor parallel size of the trace (1, or as a timeline of sgsim says)")->check(CLI::Range(1, kMostRanks));
   command->add_option("--captured-pp", flags->captured.pp, "Pipeline stages of the trace (likewise)")->check(CLI::Range(1, kMostRanks));
   command->add_option("--captured-micro-batches", flags->captured.micro_batches, "Micro-batches of a step of the trace (likewise)")->check(CLI::Range(1, kMostRanks));
-  command->add_option("--captured-machine", flags->captured_machine, "Machine of the trace, a builtin cluster's name; needed to rescale");
+  command->add_option("--captured-machine", flags->captured_machine, "Machine of the trace, a builtin cluster's name or a cluster file; needed to rescale");
   command->add_option("--dp", flags->wanted.dp, "Wanted data parallel size")->check(CLI::Range(1, kMostRanks));
   command->add_option("--tp", flags->wanted.tp, "Wanted tensor parallel size")->check(CLI::Range(1, kMostRanks));
   command->add_option("--pp", flags->wanted.pp, "Wanted pipeline stages")->check(CLI::Range(1, kMostRanks));
   command->add_option("--micro-batches", flags->wanted.micro_batches, "Wanted micro-batches of a step")->check(CLI::Range(1, kMostRanks));
   command->add_option("--boundary", flags->boundary, "Bytes of one micro-batch's activations between two stages, where none were captured, e.g. \"64 MiB\"");
-  command->add_option("--machine", flags->machine, "Wanted machine, a builtin cluster's name; of a file without start times: whose network carries what has no duration");
+  command->add_option("--machine", flags->machine, "Wanted machine, a builtin cluster's name or a cluster file; of a file without start times: whose network carries what has no duration");
   command->add_flag("--report", flags->report, "Print every counter");
   command->callback([flags, &chosen] { chosen = [flags] { return replay_run(*flags); }; });
 }

@@ -49,7 +49,8 @@ class RankWriter {
     for (const trace::RankTrace& rank : run_.ranks) world = std::max(world, static_cast<std::uint32_t>(rank.rank + 1));
     out_ += "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [{\"id\": 0, \"name\": ";
     text(rank_.gpu.empty() ? "unknown" : rank_.gpu);
-    out_ += fmt::format("}}],\n\"distributedInfo\": {{\"backend\": \"nccl\", \"rank\": {}, \"world_size\": {}}},\n{}\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": {},\n\"traceEvents\": [\n", number_, world, rank_.ends_early ? "\"endsEarly\": true,\n" : "", base_);
+    out_ += fmt::format("}}],\n\"distributedInfo\": {{\"backend\": \"nccl\", \"rank\": {}, \"world_size\": {}}},\n{}", number_, world, rank_.ends_early ? "\"endsEarly\": true,\n" : "");
+    out_ += fmt::format("\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": {},\n\"traceEvents\": [\n", base_);
   }
 
   /// "{"ph": "X", "cat": ..., "name": ..., "pid": ..., "tid": ..., "ts": ..., "dur": ..., "args": {" : the caller ends it.
@@ -103,7 +104,9 @@ class RankWriter {
 
   void write_call(const trace::HostCall& call) {
     if (call.start == trace::kNoTime) return;
-    begin(run_.strings.at(call.name).starts_with("cu") && !run_.strings.at(call.name).starts_with("cuda") ? "cuda_driver" : "cuda_runtime", run_.strings.at(call.name), process(call.thread), thread(call.thread), call.start, call.duration);
+    const std::string& name = run_.strings.at(call.name);
+    const bool driver = name.starts_with("cu") && !name.starts_with("cuda");
+    begin(driver ? "cuda_driver" : "cuda_runtime", name, process(call.thread), thread(call.thread), call.start, call.duration);
     out_ += fmt::format("\"correlation\": {}", call.correlation);
     if (call.op != trace::kNone && rank_.ops[call.op].id >= 0) out_ += fmt::format(", \"External id\": {}", rank_.ops[call.op].id);
     end();
@@ -152,8 +155,12 @@ class RankWriter {
 
   /// From the launch to what it launched.
   void write_arrow(const trace::HostCall& call, const trace::DeviceOp& op, const trace::Stream& stream) {
-    out_ += fmt::format(",\n{{\"ph\": \"s\", \"id\": {}, \"pid\": {}, \"tid\": {}, \"ts\": {}, \"cat\": \"ac2g\", \"name\": \"ac2g\"}}", op.correlation, process(call.thread), thread(call.thread), micros(call.start - base_));
-    out_ += fmt::format(",\n{{\"ph\": \"f\", \"id\": {}, \"pid\": {}, \"tid\": {}, \"ts\": {}, \"cat\": \"ac2g\", \"name\": \"ac2g\", \"bp\": \"e\"}}", op.correlation, stream.device, stream.stream, micros(op.start - base_));
+    const auto end = [&](const char* phase, const auto& process, const auto& thread, trace::Nanoseconds at, const char* more) {
+      out_ += fmt::format(",\n{{\"ph\": \"{}\", \"id\": {}, \"pid\": {}, \"tid\": {}, \"ts\": {}, ", phase, op.correlation, process, thread, micros(at - base_));
+      out_ += fmt::format("\"cat\": \"ac2g\", \"name\": \"ac2g\"{}}}", more);
+    };
+    end("s", process(call.thread), thread(call.thread), call.start, "");
+    end("f", stream.device, stream.stream, op.start, ", \"bp\": \"e\"");
   }
 
   void write_names() {

@@ -3,15 +3,33 @@
 #include <fmt/format.h>
 
 #include "sim/core/error.h"
+#include "sim/core/order.h"
 
 namespace sgsim::replay {
 namespace {
 
 enum class Mark : std::uint8_t { none, open, done };
 
+/// With a shortest circle.
+[[noreturn]] void refuse(const trace::ImportedRun& run, const trace::RankTrace& rank, const UntimedOrder& order) {
+  Pairs pairs;
+  for (std::uint32_t n = 0; n < order.before.size(); ++n) {
+    for (const std::uint32_t from : order.before[n]) pairs.emplace_back(from, n);
+  }
+  const Order found = sgsim::order_of(static_cast<std::uint32_t>(order.before.size()), pairs);
+  std::vector<std::string> names;
+  for (const std::uint32_t n : found.cycle) {
+    const trace::Node node = order.node(n);
+    const bool of_device = node.table == trace::NodeTable::device_ops, of_op = node.table == trace::NodeTable::ops;
+    names.push_back("\"" + run.strings.at(of_device ? rank.device_ops[node.index].name : of_op ? rank.ops[node.index].name : rank.calls[node.index].name) + "\"");
+  }
+  throw InputError({.file = rank.file, .where = "", .found = fmt::format("dependencies in a circle of {} operations: {}", names.size(), cycle_text(names)), .expected = "dependencies without cycles",
+                    .hint = "take one of these dependencies out"});
+}
+
 }  // namespace
 
-UntimedOrder order_of(const trace::RankTrace& rank) {
+UntimedOrder order_of(const trace::ImportedRun& run, const trace::RankTrace& rank) {
   UntimedOrder result;
   result.ops = static_cast<std::uint32_t>(rank.device_ops.size());
   result.calls = result.ops + static_cast<std::uint32_t>(rank.ops.size());
@@ -43,7 +61,7 @@ UntimedOrder order_of(const trace::RankTrace& rank) {
         continue;
       }
       const std::uint32_t next = result.before[at][path.back().second++];
-      if (marks[next] == Mark::open) throw InputError({.file = rank.file, .where = "", .found = fmt::format("dependencies in a circle of {} or fewer nodes", path.size()), .expected = "dependencies without cycles", .hint = ""});
+      if (marks[next] == Mark::open) refuse(run, rank, result);
       if (marks[next] == Mark::none) {
         path.emplace_back(next, 0);
         marks[next] = Mark::open;

@@ -19,7 +19,7 @@ struct UntimedOrder {
   }
 };
 
-/// Throws InputError where dependencies go in a circle.
-[[nodiscard]] UntimedOrder order_of(const trace::RankTrace& rank);
+/// Throws InputError, with a shortest circle, where dependencies go in one. `rank` is of `run`.
+[[nodiscard]] UntimedOrder order_of(const trace::ImportedRun& run, const trace::RankTrace& rank);
 
 }  // namespace sgsim::replay

@@ -133,12 +133,54 @@ std::vector<DiffRow> rows(const Sums& a, const Sums& b) {
   return result;
 }
 
+constexpr std::size_t kLabel = 42;  // characters of a row's name
+
+/// What kernels' names have in common: return type, namespaces and parameters.
+std::string without_common(std::string name) {
+  for (const std::string_view part : {"void ", "at::native::", "(anonymous namespace)::", "c10::", "std::"}) {
+    for (std::size_t at = name.find(part); at != std::string::npos; at = name.find(part, at)) name.erase(at, part.size());
+  }
+  return name;
+}
+
+std::string cut(const std::string& name, std::size_t from) {
+  if (name.size() <= kLabel) return name;
+  constexpr std::size_t kHead = 20, kTail = kLabel - kHead - 2;
+  if (from <= kHead) return name.substr(0, kLabel);
+  from = std::min(from, name.size() - kTail);
+  return name.substr(0, kHead) + ".." + name.substr(from, kTail);
+}
+
+/// Names of a table's rows, short and all different: where beginnings are the same, the part around what differs first; numbered where that does not tell them apart.
+std::vector<std::string> labels(const std::vector<DiffRow>& list, std::size_t most) {
+  std::vector<std::string> names, result;
+  for (std::size_t i = 0; i < list.size() && i < most; ++i) names.push_back(list[i].key.size() <= kLabel ? list[i].key : without_common(list[i].key));
+  std::map<std::string, int> seen;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::size_t differs = 0;  // the farthest first difference to another row that begins alike
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      if (k == i || names[k].compare(0, kLabel, names[i], 0, kLabel) != 0) continue;
+      const std::size_t shorter = std::min(names[i].size(), names[k].size());
+      const auto [at, other] = std::mismatch(names[i].begin(), names[i].begin() + static_cast<std::ptrdiff_t>(shorter), names[k].begin());
+      differs = std::max(differs, static_cast<std::size_t>(at - names[i].begin()));
+    }
+    std::string label = cut(names[i], differs == 0 ? 0 : differs - std::min<std::size_t>(differs, 6));
+    if (const int number = ++seen[label]; number > 1) {
+      const std::string suffix = fmt::format(" #{}", number);
+      label = label.substr(0, kLabel - suffix.size()) + suffix;
+    }
+    result.push_back(std::move(label));
+  }
+  return result;
+}
+
 void table(std::string& text, const char* title, const std::vector<DiffRow>& list, std::size_t most) {
+  const std::vector<std::string> names = labels(list, most);
   text += fmt::format("\n{:<44} {:>11} {:>11} {:>11} {:>8}  {}\n", title, "A ms", "B ms", "B - A ms", "B / A", "operations A, B");
   for (std::size_t i = 0; i < list.size() && i < most; ++i) {
     const DiffRow& r = list[i];
     const std::string ratio = r.seconds_a > 0.0 && r.seconds_b > 0.0 ? fmt::format("{:.3f}", r.seconds_b / r.seconds_a) : "-";
-    text += fmt::format("  {:<42} {:>11.3f} {:>11.3f} {:>+11.3f} {:>8}  {:g}, {:g}\n", r.key.substr(0, 42), r.seconds_a * 1e3, r.seconds_b * 1e3, r.change() * 1e3, ratio, r.operations_a, r.operations_b);
+    text += fmt::format("  {:<42} {:>11.3f} {:>11.3f} {:>+11.3f} {:>8}  {:g}, {:g}\n", names[i], r.seconds_a * 1e3, r.seconds_b * 1e3, r.change() * 1e3, ratio, r.operations_a, r.operations_b);
   }
   if (list.size() > most) text += fmt::format("  and {} more\n", list.size() - most);
 }

@@ -1,6 +1,6 @@
 # Readers of other programs' files: one target a reader (tests/fuzz/import_<format>.cpp).
 if(SGSIM_SIMULATOR)
-  set(import_folders sim/core sim/graph sim/cluster sim/trace sim/import/order)
+  set(import_folders sim/core sim/graph sim/cluster sim/trace)
   foreach(format chakra cuda_graph_dot fx_text nccl_topo nsys nvidia_smi onnx own_timeline pytorch_et simai torch_trace)
     set(more)
     if(format STREQUAL "nvidia_smi")

@@ -6,14 +6,15 @@
 #include <fmt/format.h>
 
 #include "sim/core/error.h"
+#include "sim/core/order.h"
 #include "sim/core/protobuf_wire.h"
 #include "sim/import/chakra/document.h"
 #include "sim/import/chakra/file_names.h"
 #include "sim/import/chakra/groups.h"
 #include "sim/import/chakra/own_attributes.h"
 #include "sim/import/kineto/communication.h"
-#include "sim/import/order/order.h"
 #include "sim/import/whole_file.h"
+#include "sim/trace/all_ranks.h"
 
 namespace sgsim::import::chakra {
 namespace {
@@ -67,7 +68,7 @@ class Builder {
     if (!order.cycle.empty()) {
       std::vector<std::string> names;
       for (const std::uint32_t i : order.cycle) names.push_back(fmt::format("{} \"{}\"", document_.nodes[i].id, document_.nodes[i].name));
-      throw InputError({.file = document_.file, .where = "", .found = fmt::format("a cycle of {} nodes: {}", names.size(), cycle_text(names)), .expected = "dependencies without cycles", .hint = ""});
+      throw InputError({.file = document_.file, .where = "", .found = fmt::format("a cycle of {} nodes: {}", names.size(), cycle_text(names)), .expected = "dependencies without cycles", .hint = "take one of these dependencies out"});
     }
     order_ = std::move(order.order);
     if (!timed_) return;
@@ -238,6 +239,36 @@ void add_rank(std::string_view bytes, const std::string& file, trace::ImportedRu
   Builder(document, run, groups).build();
 }
 
+/// Files of ASTRA-sim say the world's size in their operations' names only ("all_gather_8npus_1MB"): the number before "npus" in the name, or 0.
+std::uint32_t world_in(std::string_view name) {
+  const std::size_t end = name.find("npus");
+  if (end == std::string_view::npos) return 0;
+  std::size_t begin = end;
+  while (begin > 0 && end - begin < 7 && name[begin - 1] >= '0' && name[begin - 1] <= '9') --begin;
+  std::uint32_t size = 0;
+  for (const char digit : name.substr(begin, end - begin)) size = size * 10 + static_cast<std::uint32_t>(digit - '0');
+  return size;
+}
+
+/// Of communication over all ranks.
+void find_world(trace::ImportedRun& run) {
+  for (trace::RankTrace& rank : run.ranks) {
+    if (rank.world_size > 0) continue;
+    for (const trace::Collective& c : rank.collectives) {
+      const std::uint32_t size = run.strings.at(run.groups[c.group].name).empty() ? world_in(run.strings.at(rank.device_ops[c.device_op].name)) : 0;
+      if (size <= rank.world_size || static_cast<std::int64_t>(size) <= rank.rank) continue;
+      rank.world_size = size;
+      run.report.add("import.chakra.world_size_from_name", Severity::warning, fmt::format("{}: {} ranks", run.strings.at(rank.device_ops[c.device_op].name), size));
+    }
+  }
+}
+
+void count_missing(trace::ImportedRun& run) {
+  const std::uint32_t told = trace::ranks_told(run);
+  const std::vector<std::uint32_t> missing = trace::ranks_missing(run, told);
+  if (!missing.empty()) run.report.add("import.chakra.ranks_missing", Severity::warning, fmt::format("{} of {}", trace::ranks_text(missing), told), missing.size());
+}
+
 trace::ImportedRun read_run(const std::vector<std::string>& traces, const std::vector<std::string>& lists, const Progress& progress) {
   trace::ImportedRun run;
   run.format = "chakra";
@@ -247,7 +278,9 @@ trace::ImportedRun read_run(const std::vector<std::string>& traces, const std::v
     add_rank(read_whole(traces[i], "chakra", run.report), traces[i], run, groups);
     if (progress) progress(i + 1, traces.size());
   }
+  find_world(run);
   groups.finish(run);
+  count_missing(run);
   std::stable_sort(run.ranks.begin(), run.ranks.end(), [](const trace::RankTrace& a, const trace::RankTrace& b) { return static_cast<std::uint32_t>(a.rank) < static_cast<std::uint32_t>(b.rank); });
   return run;
 }
@@ -316,7 +349,9 @@ trace::ImportedRun parse(std::string_view bytes, const std::string& file) {
   run.format = "chakra";
   Groups groups;
   add_rank(bytes, file, run, groups);
+  find_world(run);
   groups.finish(run);
+  count_missing(run);
   return run;
 }
 

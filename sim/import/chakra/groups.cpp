@@ -6,6 +6,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/json_value.h"
+#include "sim/trace/all_ranks.h"
 
 namespace sgsim::import::chakra {
 namespace {
@@ -83,6 +84,7 @@ void Groups::finish(trace::ImportedRun& run) const {
     run.groups[found->second].ranks = members;
     run.groups[found->second].size = static_cast<std::uint32_t>(members.size());
   }
+  const std::uint32_t told = trace::ranks_told(run);
   for (const auto& [rank, index] : parts_) {
     trace::Collective& c = run.ranks[rank].collectives[index];
     const std::uint32_t size = run.groups[c.group].size;
@@ -90,10 +92,11 @@ void Groups::finish(trace::ImportedRun& run) const {
       c.bytes *= size;
       continue;
     }
-    // A communicator without a name is all ranks, of which those that are imported are known.
+    // A communicator without a name is all ranks, as far as the files tell.
     const bool all = run.groups[c.group].name == 0 || run.strings.at(run.groups[c.group].name).empty();
-    if (all) c.bytes *= static_cast<double>(run.ranks.size());
-    run.report.add("import.chakra.gathered_size_guessed", Severity::warning, run.strings.at(c.name) + (all ? ": as many parts as there are files" : ": the size of its communicator is not known; one rank's part"));
+    if (all) c.bytes *= static_cast<double>(told);
+    const std::string how = all ? ": " + std::to_string(told) + " parts, of the ranks that the files tell of" : ": the size of its communicator is not known; one rank's part";
+    run.report.add("import.chakra.gathered_size_guessed", Severity::warning, run.strings.at(c.name) + how);
   }
 }
 

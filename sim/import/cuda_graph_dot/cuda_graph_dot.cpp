@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "sim/core/error.h"
+#include "sim/core/order.h"
 #include "sim/import/cuda_graph_dot/dot.h"
 #include "sim/import/cuda_graph_dot/node_label.h"
-#include "sim/import/order/order.h"
 #include "sim/import/whole_file.h"
 
 namespace sgsim::import::cuda_graph_dot {
@@ -44,7 +44,7 @@ class Reader {
     if (order.cycle.empty()) return std::move(order.order);
     std::vector<std::string> names;
     for (const std::uint32_t i : order.cycle) names.push_back(graph_.nodes[i].id);
-    throw InputError({.file = file_, .where = "", .found = fmt::format("a cycle of {} nodes: {}", names.size(), cycle_text(names)), .expected = "a graph without cycles", .hint = ""});
+    throw InputError({.file = file_, .where = "", .found = fmt::format("a cycle of {} nodes: {}", names.size(), cycle_text(names)), .expected = "a graph without cycles", .hint = "take one of these dependencies out"});
   }
 
   void read_labels() {

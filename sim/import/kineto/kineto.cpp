@@ -150,6 +150,20 @@ trace::ImportedRun take_run(trace::ImportedRun& all, const OneRun& one, const st
   return run;
 }
 
+bool holds_nothing(const trace::RankTrace& rank) { return rank.ops.empty() && rank.calls.empty() && rank.device_ops.empty(); }
+
+/// Of several files those that hold something, where one does: an empty list is no rank. `set_aside`: what was counted of the others.
+void leave_out_empty(trace::ImportedRun& all, std::vector<Tally>& tallies, std::vector<Tally>& set_aside) {
+  if (std::all_of(all.ranks.begin(), all.ranks.end(), holds_nothing)) return;
+  for (std::size_t i = all.ranks.size(); i-- > 0;) {
+    if (!holds_nothing(all.ranks[i])) continue;
+    tallies[i].add(Count::file_empty, all.ranks[i].file);
+    set_aside.push_back(std::move(tallies[i]));
+    all.ranks.erase(all.ranks.begin() + static_cast<std::ptrdiff_t>(i));
+    tallies.erase(tallies.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
 }  // namespace
 
 std::vector<trace::ImportedRun> read_runs(const std::vector<std::string>& paths, const Progress& progress) {
@@ -167,17 +181,20 @@ std::vector<trace::ImportedRun> read_runs(const std::vector<std::string>& paths,
     }));
     done += of_file;
   }
+  std::vector<Tally> set_aside;
+  leave_out_empty(all, tallies, set_aside);
   name_ranks(all, tallies);
   std::vector<trace::ImportedRun> runs;
   const std::vector<OneRun> apart = runs_apart(all);
   for (const OneRun& one : apart) runs.push_back(take_run(all, one, tallies, &one == &apart.back()));
+  for (const Tally& tally : set_aside) tally.tell(runs.front().report);
   return runs;
 }
 
 trace::ImportedRun read(const std::vector<std::string>& paths, const Progress& progress) {
   std::vector<trace::ImportedRun> runs = read_runs(paths, progress);
   if (runs.size() == 1) return std::move(runs.front());
-  throw InputError({.file = paths.front(), .where = "", .found = std::to_string(runs.size()) + " runs (" + runs[1].report.entries().at("import.kineto.other_run").example + ")", .expected = "the traces of one run", .hint = ""});
+  throw InputError({.file = paths.front(), .where = "", .found = std::to_string(runs.size()) + " runs (" + runs[1].report.entries().at("import.kineto.other_run").example + ")", .expected = "the traces of one run", .hint = "put each run into a folder of its own"});
 }
 
 Format format() {

@@ -69,6 +69,7 @@ constexpr Kind kKinds[] = {
     {Count::kernel_without_launch, "kernels_without_launch", Severity::warning},
     {Count::launch_without_kernel, "launches_without_kernel", Severity::warning},
     {Count::rank_duplicate, "dropped.rank_twice", Severity::error},
+    {Count::file_empty, "dropped.file_without_operations", Severity::error},
     {Count::collective_unknown_kind, "collectives_of_unknown_kind", Severity::warning},
 };
 static_assert(std::size(kKinds) == static_cast<std::size_t>(Count::count_), "each counter has a name");

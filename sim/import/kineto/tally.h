@@ -18,7 +18,7 @@ enum class Count : std::uint8_t {
   collective_group_guessed, collective_uneven, collective_empty, collective_size_unknown, collective_without_kernel, launch_ambiguous, stream_overrun,
   no_steps, bad_metadata,                                                                                // repaired, guessed, or worth knowing
   malformed, trailing, behind_gzip, phase_unknown, category_unknown, time_missing, time_overflow, duration_overflow, kernel_without_launch, launch_without_kernel,
-  rank_duplicate, collective_unknown_kind, count_,                                                       // dropped, or not known
+  rank_duplicate, file_empty, collective_unknown_kind, count_,                                           // dropped, or not known
 };
 
 /// Counters that cost an addition an event; told to a report at the end.

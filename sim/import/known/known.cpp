@@ -1,8 +1,10 @@
 #include "sim/import/known/known.h"
 
+#include <algorithm>
 #include <array>
 
 #include "sim/core/error.h"
+#include "sim/core/protobuf_wire.h"
 #include "sim/import/nccl_topo/xml.h"
 
 namespace sgsim::import::known {
@@ -20,9 +22,9 @@ constexpr std::array kKinds = {
     Kind{{"SQLite format 3", "CREATE TABLE point (number INTEGER PRIMARY KEY"}, "results of sgsim sweep", "sgsim info says what they hold"},
     Kind{{"from torch._inductor", ""}, "code that Inductor generated", "import the AOT graph (Forward_graph, Backward_graph) or the TORCH_TRACE log it was made from"},
     Kind{{"async_compile", "def call(args)"}, "code that Inductor generated", "import the AOT graph or the TORCH_TRACE log it was made from"},
-    Kind{{"npus_count", "topology"}, "a network of ASTRA-sim", "describe the machines in a cluster file (docs/scenario.md)"},
-    Kind{{"npus-count", "topology"}, "a network of ASTRA-sim", "describe the machines in a cluster file (docs/scenario.md)"},
-    Kind{{"\"logical-dims\"", ""}, "a network of ASTRA-sim", "describe the machines in a cluster file (docs/scenario.md)"},
+    Kind{{"npus_count", "topology"}, "a network of ASTRA-sim", "describe the machines in a cluster file (docs/formats/scenario.md, Cluster files)"},
+    Kind{{"npus-count", "topology"}, "a network of ASTRA-sim", "describe the machines in a cluster file (docs/formats/scenario.md, Cluster files)"},
+    Kind{{"\"logical-dims\"", ""}, "a network of ASTRA-sim", "describe the machines in a cluster file (docs/formats/scenario.md, Cluster files)"},
     Kind{{"-implementation", "\"endpoint-delay\""}, "system settings of ASTRA-sim", kNoTrace},
     Kind{{"-implementation", "\"collective-optimization\""}, "system settings of ASTRA-sim", kNoTrace},
     Kind{{"\"preferred-dataset-splits\"", ""}, "system settings of ASTRA-sim", kNoTrace},
@@ -43,7 +45,7 @@ constexpr std::array kKinds = {
     Kind{{"CUBLAS", "gpu__time_duration"}, "a log of Nsight Compute", kNoTrace},
     Kind{{"RDMA_Read", ""}, "a log of perftest", kNoTrace},
     Kind{{"RDMA_Write", ""}, "a log of perftest", kNoTrace},
-    Kind{{"vendid=", "switchguid="}, "a network dump of ibnetdiscover", "describe the switches in a cluster file (docs/scenario.md)"},
+    Kind{{"vendid=", "switchguid="}, "a network dump of ibnetdiscover", "describe the switches in a cluster file (docs/formats/scenario.md, Cluster files)"},
     Kind{{"CA '", "Port 1:"}, "a list of adapters (ibstat)", kNoTrace},
     Kind{{"elapsed time per iteration (ms)", ""}, "a log of Megatron", kNoTrace},
     Kind{{"train_iter:", "time_gpu_avg"}, "operator times of AICB", "import the workload text that AICB makes from them"},
@@ -64,12 +66,32 @@ constexpr std::array kKinds = {
 
 /// Roots of XML files.
 constexpr std::array<std::array<std::string_view, 3>, 3> kRoots = {{
-    {"platform", "a platform of SimGrid", "describe the machines in a cluster file (docs/scenario.md)"},
+    {"platform", "a platform of SimGrid", "describe the machines in a cluster file (docs/formats/scenario.md, Cluster files)"},
     {"adag", "a workflow of Pegasus (DAX)", kNoTrace},
     {"algo", "a collective algorithm of MSCCL", "collectives are modelled as NCCL runs them"},
 }};
 
 bool is_tar(std::string_view bytes) { return bytes.size() > 262 && bytes.substr(257, 5) == "ustar"; }
+
+/// Field numbers of perfetto.protos.Trace and TracePacket that stand in the first packets of every trace (perfetto.dev, "Trace Packet").
+constexpr std::uint32_t kPacket = 1;
+constexpr std::array<std::uint32_t, 7> kPacketFields = {6, 8, 10, 11, 33, 36, 60};  // clocks, timestamp, sequence, event, configuration, mark, track
+
+/// The first two packets, or the only one.
+bool is_perfetto(std::string_view bytes) {
+  int packets = 0;
+  while (!bytes.empty() && packets < 2) {
+    std::uint64_t tag = 0, length = 0;
+    if (!protobuf::take_varint(bytes, tag) || tag != (kPacket << 3U | 2U) || !protobuf::take_varint(bytes, length) || length > bytes.size()) return false;
+    protobuf::Message packet(bytes.substr(0, length));
+    bool known = false;
+    while (const auto field = packet.next()) known = known || std::find(kPacketFields.begin(), kPacketFields.end(), field->number) != kPacketFields.end();
+    if (!known || packet.damaged()) return false;
+    bytes.remove_prefix(length);
+    ++packets;
+  }
+  return packets > 0;
+}
 
 /// A table: the first line has commas and no bracket or quote of JSON.
 bool is_table(std::string_view bytes) {
@@ -83,6 +105,9 @@ struct Verdict {
 
 std::optional<Verdict> verdict_of(std::string_view bytes) {
   if (is_tar(bytes)) return Verdict{"a tar archive", "unpack it (tar xf FILE) and import the folder"};
+  if (is_perfetto(bytes)) {
+    return Verdict{"a Perfetto trace (as sgsim export --to perfetto writes them)", "import the trace that it was made from, or its export --to kineto or chakra; ui.perfetto.dev opens this one"};
+  }
   const std::string_view root = xml::root_name(bytes);
   for (const auto& [name, what, hint] : kRoots) {
     if (root == name) return Verdict{what, hint};
@@ -97,7 +122,7 @@ std::optional<Verdict> verdict_of(std::string_view bytes) {
 Imported refuse(const std::vector<std::string>& paths, const Progress&) {
   const auto verdict = verdict_of(read_head(paths.front()).bytes);
   throw InputError({.file = paths.front(), .where = "", .found = verdict ? std::string(verdict->what) : "a file of no known kind", .expected = "a trace, an operator graph or a topology",
-                    .hint = verdict ? std::string(verdict->hint) : std::string()});
+                    .hint = verdict ? std::string(verdict->hint) : "sgsim import --formats says what is read"});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/error.h"
-#include "sim/import/order/order.h"
+#include "sim/core/order.h"
 #include "sim/import/pytorch_et/document.h"
 #include "sim/import/whole_file.h"
 #include "sim/trace/steps.h"
@@ -81,7 +81,7 @@ class Builder {
     if (order.cycle.empty()) return;
     std::vector<std::string> names;
     for (const std::uint32_t i : order.cycle) names.push_back(fmt::format("{} \"{}\"", document_.nodes[i].id, document_.nodes[i].name));
-    throw InputError({.file = document_.file, .where = "$.nodes", .found = fmt::format("a cycle of {} nodes: {}", names.size(), cycle_text(names)), .expected = "parents that contain their children", .hint = ""});
+    throw InputError({.file = document_.file, .where = "$.nodes", .found = fmt::format("a cycle of {} nodes: {}", names.size(), cycle_text(names)), .expected = "parents that contain their children", .hint = "take one of these dependencies out"});
   }
 
   /// From the last leaf that wrote a tensor to those that read it. What a leaf reads and writes in place counts as written.

@@ -46,6 +46,21 @@ TEST_CASE("replay prints measured against simulated, and fails past a limit") {
   CHECK(run_sgsim("replay " + kCorpus + "empty.json").code == 2);
 }
 
+TEST_CASE("replay takes a cluster file as a machine, as large as it says") {
+  const std::string workload = "replay tests/fuzz/corpus/import_chakra/gather.0.json ", file = sgsim::testing::scratch("two_gpus.json");
+  std::ofstream(file) << R"({"builtin": "dgx-h100", "name": "mine", "nodes": 1, "node": {"gpus": 4}})";
+  const auto four = run_sgsim(workload + "--captured-dp 4 --machine " + file);
+  CHECK(four.code == 0);
+  CHECK(says(four.out, "4 ranks on mine ("));
+  const auto eight = run_sgsim(workload + "--captured-dp 8 --machine " + file);
+  CHECK(eight.code == 2);
+  CHECK(says(eight.err, "4 GPUs"));
+  const auto neither = run_sgsim(workload + "--captured-dp 8 --machine no-such-machine");
+  CHECK(neither.code == 2);
+  CHECK(says(neither.err, "dgx-h100"));
+  CHECK(says(neither.err, "a cluster file"));
+}
+
 TEST_CASE("a trace against its own replay: the same kernels, each as long") {
   const std::string out = sgsim::testing::scratch("own_replay.json");
   CHECK(run_sgsim("replay " + kCorpus + "overrun.json --trace " + out).code == 0);

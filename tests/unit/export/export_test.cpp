@@ -252,6 +252,7 @@ TEST_CASE("Perfetto: every slice begins and ends on its track, in order") {
   run.ranks[0].device_ops.push_back(overrun);
   Diagnostics report;
   const std::string bytes = exporting::perfetto(run, report);
+  CHECK(import::recognise({.path = "a file", .bytes = bytes, .packed = false, .whole = true}).name == "known");  // and says what it is
   std::map<std::uint64_t, std::vector<std::pair<std::uint64_t, std::uint64_t>>> tracks;  // (time, 1 begin or 2 end)
   int descriptors = 0;
   protobuf::Message trace(bytes);

@@ -1,8 +1,8 @@
 // Workload text and CUDA graph dumps, on files small enough to check by hand.
 #include "sim/core/error.h"
+#include "sim/core/order.h"
 #include "sim/import/cuda_graph_dot/cuda_graph_dot.h"
 #include "sim/import/cuda_graph_dot/dot.h"
-#include "sim/import/order/order.h"
 #include "sim/import/simai/simai.h"
 #include "tests/support/catch.h"
 

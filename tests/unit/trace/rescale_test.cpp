@@ -225,6 +225,16 @@ TEST_CASE("diff: by kind, stream and layer, greatest change first") {
   CHECK(d.by_layer[0].key == "layers.3");
   CHECK(d.by_stream[0].key == "1 (busiest)");
   CHECK(trace::diff_text(d, 5).find("matrix product") != std::string::npos);
+
+  // Names that are the same for longer than a row are shown where they differ.
+  trace::Diff long_names;
+  const std::string begin = "void at::native::vectorized_elementwise_kernel<4, at::native::";
+  for (const char* end : {"CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul> >(int)", "CUDAFunctor_add<float>, std::array<char*, 3ul> >(int)",
+                          "GeluCUDAKernelImpl(at::TensorIteratorBase&)>(int)"}) long_names.by_name.push_back({.key = begin + end, .seconds_a = 1.0, .seconds_b = 2.0});
+  const std::string text = trace::diff_text(long_names, 5);
+  CHECK(text.find("  vectorized_elementwi..r_add<BFloat16>, arr ") != std::string::npos);
+  CHECK(text.find("  vectorized_elementwi..r_add<float>, array< ") != std::string::npos);
+  CHECK(text.find("  vectorized_elementwise_kernel<4, GeluCUDAK ") != std::string::npos);
 }
 
 TEST_CASE("kernel kinds by name") {

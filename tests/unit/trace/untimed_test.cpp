@@ -149,7 +149,85 @@ TEST_CASE("workloads that say no time at all, or wait in a circle, are refused")
   CHECK(testing::count_of(simulate(w.run).built.report, "import.replay.kernels_without_duration") == 1);
   w.edge(r, 0, 1);
   w.edge(r, 1, 0);
-  CHECK_THROWS_WITH(simulate(w.run), Catch::Contains("in a circle"));
+  CHECK_THROWS_WITH(simulate(w.run), Catch::Contains("in a circle of 2 operations: \"a\" -> \"b\" -> \"a\""));
+}
+
+namespace {
+
+/// A node of dgx-h100s, and what its network takes for an operation of the first `ranks` GPUs.
+struct Node8 {
+  cluster::Cluster cluster;
+  cost::Profile profile;
+  explicit Node8(int nodes) : cluster(*cluster::builtin_cluster("dgx-h100", nodes)), profile(cost::load_profile(std::string(SGSIM_SOURCE_DIR) + "/scenarios/profiles/" + cluster.node.gpu.profile + ".json")) {}
+  double time(graph::CollectiveOp op, double bytes, std::uint32_t ranks) const {
+    std::vector<GpuId> all;
+    for (std::uint32_t i = 0; i < ranks; ++i) all.push_back(GpuId{i});
+    Diagnostics report;
+    return cost::collective_time(profile, op, Bytes(bytes), cluster::group_shape(cluster, all, 1.0), report).time().value();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("ranks without a file are members of the communicator of all ranks, and are named") {
+  // Files of ranks 0, 1, 3, 5, 6, 7: eight ranks, 2 and 4 have none.
+  Workload w;
+  const std::uint32_t g = w.group("");
+  for (const std::int32_t rank : {0, 1, 3, 5, 6, 7}) {
+    w.all_reduce(w.add_rank(), g, 0);
+    w.run.ranks.back().rank = rank;
+  }
+  const Node8 node(2);
+  const replay::Machine machine{node.cluster, node.profile};
+  const double of_8 = node.time(graph::CollectiveOp::all_reduce, 1048576.0, 8), of_6 = node.time(graph::CollectiveOp::all_reduce, 1048576.0, 6);
+  REQUIRE(of_8 > of_6 * 1.01);
+  const Simulated s = simulate(w.run, &machine);
+  CHECK(s.timeline.step_time.value() == Approx(of_8).epsilon(1e-4));
+  CHECK(testing::count_of(s.built.report, "import.replay.ranks_not_in_files") == 2);
+  CHECK(s.built.report.entries().at("import.replay.ranks_not_in_files").example.find("ranks 2 and 4 of 8") != std::string::npos);
+  CHECK(replay::not_in_files(w.run, 8) == std::vector<std::uint32_t>{2, 4});
+
+  // Sixteen are given; four would be fewer than the files have; a name without a size or members, and ranks that are missing, is refused.
+  CHECK(simulate(w.run, &machine, {.dp = 16, .tp = 0, .pp = 0, .micro_batches = 0}).timeline.step_time.value() == Approx(node.time(graph::CollectiveOp::all_reduce, 1048576.0, 16)).epsilon(1e-4));
+  CHECK_THROWS_WITH(simulate(w.run, &machine, {.dp = 4, .tp = 0, .pp = 0, .micro_batches = 0}), Catch::Contains("4 ranks, and files that tell of 8"));
+  w.run.groups[g].name = w.run.strings.intern("dp");
+  CHECK_THROWS_WITH(simulate(w.run, &machine), Catch::Contains("no files of ranks 2 and 4"));
+}
+
+TEST_CASE("ranks that contradict each other are refused in the import's words") {
+  const Node8 node(1);
+  const replay::Machine machine{node.cluster, node.profile};
+  Workload order;
+  const std::uint32_t g = order.group("");
+  for (int i = 0; i < 2; ++i) order.all_reduce(order.add_rank(), g, 0);
+  order.run.ranks[1].collectives[0].kind = trace::CommKind::all_gather;
+  CHECK_THROWS_WITH(simulate(order.run, &machine), Catch::Contains("group \"\", operation 0: rank 0 has all_reduce of 1048576 bytes (all_reduce), rank 1 has all_gather"));
+  order.run.ranks[1].collectives[0].kind = trace::CommKind::all_reduce;
+  CHECK_NOTHROW(simulate(order.run, &machine));
+  order.all_reduce(1, g, 0);
+  CHECK_THROWS_WITH(simulate(order.run, &machine), Catch::Contains("1 operations on one rank, 2 on another"));
+
+  Workload size;
+  const std::uint32_t h = size.group("");
+  size.all_reduce(size.add_rank(), h, 0);
+  size.all_reduce(size.add_rank(), h, 0, 1024.0);
+  CHECK_THROWS_WITH(simulate(size.run, &machine), Catch::Contains("rank 1 has all_reduce of 1024 bytes"));
+}
+
+TEST_CASE("receives that face each other: the circle over both ranks is named") {
+  Workload w;
+  const std::uint32_t g = w.group("");
+  for (const std::int32_t rank : {0, 1}) {
+    const std::uint32_t r = w.add_rank(), first = w.all_reduce(r, g, 5), second = w.all_reduce(r, g, 5);
+    auto& collectives = w.run.ranks[r].collectives;
+    collectives[0].kind = trace::CommKind::receive, collectives[1].kind = trace::CommKind::send;
+    collectives[0].peer = collectives[1].peer = 1 - rank;
+    w.edge(r, first, second);
+  }
+  CHECK_THROWS_WITH(simulate(w.run), Catch::Contains("2 operations that wait for each other in a circle") && Catch::Contains("receive \"all_reduce\" of rank 0 with send \"all_reduce\" of rank 1"));
+  // One sends first: 5 there, 5 back.
+  std::swap(w.run.ranks[1].edges[0].from, w.run.ranks[1].edges[0].to);
+  CHECK(simulate(w.run).timeline.step_time.value() == Approx(10e-6));
 }
 
 TEST_CASE("a chain of 100,000 operations is ordered without recursion") {

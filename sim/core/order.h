@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace sgsim::import {
+namespace sgsim {
 
 /// Dependencies among numbered things: (before, after).
 using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
@@ -21,4 +21,4 @@ struct Order {
 /// "a -> b -> a" for messages; long cycles are cut in the middle.
 [[nodiscard]] std::string cycle_text(const std::vector<std::string>& names);
 
-}  // namespace sgsim::import
+}  // namespace sgsim

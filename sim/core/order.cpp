@@ -1,8 +1,8 @@
-#include "sim/import/order/order.h"
+#include "sim/core/order.h"
 
 #include <queue>
 
-namespace sgsim::import {
+namespace sgsim {
 namespace {
 
 /// Successors of each thing, in one array.
@@ -112,4 +112,4 @@ std::string cycle_text(const std::vector<std::string>& names) {
   return names.empty() ? text : text + names.front();
 }
 
-}  // namespace sgsim::import
+}  // namespace sgsim
