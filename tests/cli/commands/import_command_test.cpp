@@ -48,7 +48,7 @@ TEST_CASE("replay prints measured against simulated, and fails past a limit") {
 
 TEST_CASE("replay takes a cluster file as a machine, as large as it says") {
   const std::string workload = "replay tests/fuzz/corpus/import_chakra/gather.0.json ", file = sgsim::testing::scratch("two_gpus.json");
-  std::ofstream(file) << R"({"builtin": "dgx-h100", "name": "mine", "nodes": 1, "node": {"gpus": 4}})";
+  std::ofstream(file) << R"({"schema_version": 1, "builtin": "dgx-h100", "name": "mine", "nodes": 1, "node": {"gpus": 4}})";
   const auto four = run_sgsim(workload + "--captured-dp 4 --machine " + file);
   CHECK(four.code == 0);
   CHECK(says(four.out, "4 ranks on mine ("));
