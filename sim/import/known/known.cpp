@@ -22,9 +22,9 @@ constexpr std::array kKinds = {
     Kind{{"SQLite format 3", "CREATE TABLE point (number INTEGER PRIMARY KEY"}, "results of sgsim sweep", "sgsim info says what they hold"},
     Kind{{"from torch._inductor", ""}, "code that Inductor generated", "import the AOT graph (Forward_graph, Backward_graph) or the TORCH_TRACE log it was made from"},
     Kind{{"async_compile", "def call(args)"}, "code that Inductor generated", "import the AOT graph or the TORCH_TRACE log it was made from"},
-    Kind{{"npus_count", "topology"}, "a network of ASTRA-sim", "describe the machines in a cluster file (docs/formats/scenario.md, Cluster files)"},
-    Kind{{"npus-count", "topology"}, "a network of ASTRA-sim", "describe the machines in a cluster file (docs/formats/scenario.md, Cluster files)"},
-    Kind{{"\"logical-dims\"", ""}, "a network of ASTRA-sim", "describe the machines in a cluster file (docs/formats/scenario.md, Cluster files)"},
+    Kind{{"npus_count", "topology"}, "a network of ASTRA-sim", "describe the machines in a cluster file (docs/formats/scenario.md, section cluster)"},
+    Kind{{"npus-count", "topology"}, "a network of ASTRA-sim", "describe the machines in a cluster file (docs/formats/scenario.md, section cluster)"},
+    Kind{{"\"logical-dims\"", ""}, "a network of ASTRA-sim", "describe the machines in a cluster file (docs/formats/scenario.md, section cluster)"},
     Kind{{"-implementation", "\"endpoint-delay\""}, "system settings of ASTRA-sim", kNoTrace},
     Kind{{"-implementation", "\"collective-optimization\""}, "system settings of ASTRA-sim", kNoTrace},
     Kind{{"\"preferred-dataset-splits\"", ""}, "system settings of ASTRA-sim", kNoTrace},
@@ -45,7 +45,7 @@ constexpr std::array kKinds = {
     Kind{{"CUBLAS", "gpu__time_duration"}, "a log of Nsight Compute", kNoTrace},
     Kind{{"RDMA_Read", ""}, "a log of perftest", kNoTrace},
     Kind{{"RDMA_Write", ""}, "a log of perftest", kNoTrace},
-    Kind{{"vendid=", "switchguid="}, "a network dump of ibnetdiscover", "describe the switches in a cluster file (docs/formats/scenario.md, Cluster files)"},
+    Kind{{"vendid=", "switchguid="}, "a network dump of ibnetdiscover", "describe the switches in a cluster file (docs/formats/scenario.md, section cluster)"},
     Kind{{"CA '", "Port 1:"}, "a list of adapters (ibstat)", kNoTrace},
     Kind{{"elapsed time per iteration (ms)", ""}, "a log of Megatron", kNoTrace},
     Kind{{"train_iter:", "time_gpu_avg"}, "operator times of AICB", "import the workload text that AICB makes from them"},
@@ -66,7 +66,7 @@ constexpr std::array kKinds = {
 
 /// Roots of XML files.
 constexpr std::array<std::array<std::string_view, 3>, 3> kRoots = {{
-    {"platform", "a platform of SimGrid", "describe the machines in a cluster file (docs/formats/scenario.md, Cluster files)"},
+    {"platform", "a platform of SimGrid", "describe the machines in a cluster file (docs/formats/scenario.md, section cluster)"},
     {"adag", "a workflow of Pegasus (DAX)", kNoTrace},
     {"algo", "a collective algorithm of MSCCL", "collectives are modelled as NCCL runs them"},
 }};
