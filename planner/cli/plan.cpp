@@ -7,6 +7,7 @@
 #include <csignal>
 #include <memory>
 #include <thread>
+#include <tuple>
 
 #include "planner/cli/engines.h"
 #include "planner/cli/plan_claims.h"
@@ -101,17 +102,17 @@ Seconds duration(const std::string& flag, const std::string& text, bool above_ze
   }
 }
 
-double price_of(const std::string& text) {
+std::pair<double, std::string> price_of(const std::string& text) {
   const auto price = scenario::parse_price(text);
   if (!price) throw InputError({.file = "--price", .where = "", .found = "\"" + text + "\"", .expected = "an amount, a currency and \"/h\", of one GPU", .hint = "e.g. --price \"2.1 USD/h\""});
-  return price->first;
+  return *price;
 }
 
 search::SearchOptions options_of(const Flags& flags, const scenario::Economics& stated) {
   search::SearchOptions options;
   options.objective = objective_of(flags.objective);
-  options.economics = {.price = stated.price, .gpu_mtbf = stated.gpu_mtbf, .checkpoint = stated.checkpoint, .restart = stated.restart};
-  if (!flags.price.empty()) options.economics.price = price_of(flags.price);
+  options.economics = {.price = stated.price, .gpu_mtbf = stated.gpu_mtbf, .checkpoint = stated.checkpoint, .restart = stated.restart, .currency = stated.currency};
+  if (!flags.price.empty()) std::tie(options.economics.price, options.economics.currency) = price_of(flags.price);
   if (!flags.mtbf.empty()) options.economics.gpu_mtbf = duration("--gpu-mtbf", flags.mtbf, true);
   if (!flags.checkpoint.empty()) options.economics.checkpoint = duration("--checkpoint", flags.checkpoint, false);
   if (!flags.restart.empty()) options.economics.restart = duration("--restart", flags.restart, false);
@@ -187,7 +188,7 @@ void extras(const Flags& flags, const search::Problem& problem, const search::Ax
   options.budget = budget.share(flags.rerank > 0 ? 0.75 : 1.0);
   if (flags.what_if) report.what_if = search::what_if(problem, axes, options, best);
   if (flags.placement) report.placement = placement_of_best(problem, best, stop);
-  if (flags.placement && report.placement.empty()) fmt::print(stderr, "no placement: no time left to simulate the best plan's\n");
+  if (flags.placement && report.placement.empty()) fmt::print(stderr, "no placement: no time left to simulate the best plan's, or it is too long for that\n");
   report.reference = reference_times(problem, report.result, flags.rerank, stop);
 }
 
@@ -217,10 +218,10 @@ ExitCode plan(const Flags& flags) {
   const search::Axes axes = search::default_axes(inputs.shape, s.cluster, s.plan, nodes, fixed);
   const search::SearchResult result = search::search(problem, axes, options);
   bar.finish();
-  search::ReportInput report{.scenario = s, .result = result, .options = options, .top = flags.top, .tokens_a_sample = inputs.shape.sequence, .what_if = {}, .placement = {}, .reference = {}};
+  search::ReportInput report{.scenario = s, .result = result, .options = options, .top = flags.top, .tokens_a_sample = inputs.shape.sequence, .what_if = {}, .placement = {}, .reference = {}, .asked = flags.scenario.settings(), .accepted = 0};
   if (!result.ranked.empty()) extras(flags, problem, axes, budget, options, report);
   bar.finish();
-  static_cast<void>(check_claims(s, inputs, result, options.memory_margin, flags.top, report.what_if));
+  report.accepted = check_claims(s, inputs, result, options.memory_margin, flags.top, report.what_if);
   print(flags, report);
   if (!result.ranked.empty() && !flags.out.empty()) fmt::print(stderr, "{}", export_plan(s, inputs, result.ranked.front().candidate, flags.out));
   folder.done(!result.ranked.empty());
@@ -248,8 +249,12 @@ void add_plan(CLI::App& app, Action& chosen) {
   command->add_flag("--placement", flags->placement, "Say what other orders of ranks on GPUs would cost the best plan");
   command->add_flag("--what-if", flags->what_if, "Search again with more memory, fewer nodes and a slower fabric");
   command->add_option("--split", flags->split, "Instead of a search: cut the model's graph into N pipeline stages, and into FSDP units")->type_name("N")->check(CLI::Range(1, 1024));
-  command->add_option("--overlap-share", flags->overlap_share, "With --split: a cut overlaps while the larger of communication and computation is at most so much of their sum (default 70)")->type_name("PERCENT")->check(percent(100.0));
-  command->add_option("--export", flags->out, "Write the best plan for torchtitan, Megatron-LM, DeepSpeed and FSDP2 to this folder")->type_name("DIR");
+  CLI::Option* split = command->get_option("--split");
+  for (const char* of_a_search : {"--top", "--objective", "--budget", "--memory-margin", "--nodes", "--price", "--gpu-mtbf", "--checkpoint", "--restart", "--rerank", "--placement", "--what-if"}) {
+    split->excludes(command->get_option(of_a_search));
+  }
+  command->add_option("--overlap-share", flags->overlap_share, "With --split: a cut overlaps while the larger of communication and computation is at most so much of their sum (default 70)")->type_name("PERCENT")->check(percent(100.0))->needs(split);
+  command->add_option("--export", flags->out, "Write the best plan for torchtitan, Megatron-LM, DeepSpeed and FSDP2 to this folder")->type_name("DIR")->excludes(split);
   command->callback([flags, &chosen] { chosen = [flags] { return plan(*flags); }; });
 }
 

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <limits>
 
 #include "planner/export/export.h"
 #include "planner/search/exact.h"
@@ -21,7 +22,7 @@ namespace {
 
 constexpr int kAskEvery = 100;  // milliseconds
 
-/// SimGrid keeps one simulation a process: a child runs it and sends the figure back. Negative: stop() ended it.
+/// SimGrid keeps one simulation a process: a child runs it and sends the figure back. Negative: stop() ended it. NaN: it failed.
 double in_child(const search::Problem& problem, const search::Candidate& candidate, const std::function<bool()>& stop) {
   int ends[2];
   if (pipe(ends) != 0) throw EnvironmentError("cannot make a pipe for the reference simulation");
@@ -49,19 +50,27 @@ double in_child(const search::Problem& problem, const search::Candidate& candida
   int status = 0;
   waitpid(child, &status, 0);
   if (stopped || stop()) return got == static_cast<ssize_t>(sizeof seconds) ? seconds : -1.0;
-  if (got != static_cast<ssize_t>(sizeof seconds) || seconds < 0.0) throw EnvironmentError("the reference simulation of a plan did not come to its end");
+  if (got != static_cast<ssize_t>(sizeof seconds) || seconds < 0.0) return std::numeric_limits<double>::quiet_NaN();  // the child has said why
   return seconds;
+}
+
+bool too_long(const search::Problem& problem, const search::Candidate& candidate) {
+  return search::exact_work(candidate, problem.cache.load(problem.scenario).shape.layers) > search::kMostWork;
 }
 
 }  // namespace
 
 std::vector<std::pair<std::size_t, double>> reference_times(const search::Problem& problem, const search::SearchResult& result, std::size_t count, const std::function<bool()>& stop) {
   std::vector<std::pair<std::size_t, double>> times;
-  for (std::size_t i = 0; i < std::min(count, result.ranked.size()); ++i) times.emplace_back(i, stop() ? -1.0 : in_child(problem, result.ranked[i].candidate, stop));
+  for (std::size_t i = 0; i < std::min(count, result.ranked.size()); ++i) {
+    const search::Candidate& candidate = result.ranked[i].candidate;
+    times.emplace_back(i, stop() ? -1.0 : too_long(problem, candidate) ? std::numeric_limits<double>::quiet_NaN() : in_child(problem, candidate, stop));
+  }
   return times;
 }
 
 std::vector<search::PlacementTime> placement_of_best(const search::Problem& problem, const search::Candidate& candidate, const std::function<bool()>& stop) try {
+  if (too_long(problem, candidate)) return {};
   search::LayerCostTable table(problem);
   const StopScope scope(stop);
   stop_if_asked();

@@ -12,7 +12,7 @@
 namespace sgsim::cli {
 
 /// Step times of the first `count` ranked plans by the simgrid engine (index, seconds), each in a process of its own. Negative: stop() said so before
-/// it was there.
+/// it was there. NaN: the engine failed, and said why on stderr, or the plan is too long to simulate (search::kMostWork).
 [[nodiscard]] std::vector<std::pair<std::size_t, double>> reference_times(const search::Problem& problem, const search::SearchResult& result, std::size_t count, const std::function<bool()>& stop);
 
 /// What each order of ranks on GPUs costs the plan, the usual order first. Empty: stop() said so before all were there.

@@ -79,7 +79,7 @@ void add_validate(CLI::App& app, Action& chosen) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("validate", "Run the plan's programs on real GPUs and compare (docs/validate.md)");
   flags->scenario.add(*command, false);
-  command->add_option("--gpus", flags->gpus, "GPUs to use; a larger plan is scaled down (default: the local ones)")->check(CLI::PositiveNumber);
+  command->add_option("--gpus", flags->gpus, "GPUs to use; a larger plan is scaled down (default: the local ones)")->check(CLI::Range(1, 65536));
   command->add_flag("--json", flags->json, "Print JSON");
   command->add_option("--trace", flags->trace, "Write both timelines side by side for Perfetto")->type_name("FILE.json[.gz]");
   CLI::Option* write = command->add_option("--write-program", flags->write_program, "Only write the programs, for `sgsim-calibrate execute` on another machine")->type_name("FILE.program.json[.gz]");

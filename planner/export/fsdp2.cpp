@@ -52,13 +52,15 @@ void tensor(const plan::Plan& p, Lines& out) {
 
 void data(const Job& job, bool sharded, Lines& out) {
   const plan::Plan& p = job.plan;
+  const bool cast = job.training.autocast;  // parameters stay as they are, and step_context() casts at use
   if (!sharded) {
+    if (!cast) out.line("    model.to({})", torch_type(job.training.compute_dtype));
     const char* over = p.cp > 1 ? "mesh[\"replicate\", \"cp\"]._flatten()" : "mesh[\"replicate\"]";
     if (p.dp * p.cp > 1) out.line("    replicate(model, device_mesh={}, bucket_cap_mb={:.0f})", over, p.buckets.bucket.value() / 1048576.0);
     return;
   }
   const std::string shard = p.cp > 1 ? "\"shard_cp\"" : "\"shard\"";
-  out.line("    policy = MixedPrecisionPolicy(param_dtype={}, reduce_dtype={})", torch_type(job.training.compute_dtype), torch_type(job.training.gradient_dtype));
+  out.line("    policy = MixedPrecisionPolicy(param_dtype={}, reduce_dtype={})", torch_type(cast ? job.training.parameter_dtype : job.training.compute_dtype), torch_type(job.training.gradient_dtype));
   out.line("    options = dict(mesh=mesh[{}], mp_policy=policy, reshard_after_forward={})", p.sharding == plan::Sharding::hybrid ? "\"replicate\", " + shard : shard, p.fsdp.reshard_after_forward ? "True" : "False");
   out.line("    units = [list(layers[i : i + {0}]) for i in range(0, len(layers), {0})]", p.fsdp.layers_per_unit);
   out.line("    for unit in units:");
@@ -70,6 +72,14 @@ void data(const Job& job, bool sharded, Lines& out) {
     out.line("        head.set_modules_to_forward_prefetch(heads[i + 1 : i + 1 + {}])", p.fsdp.prefetch);
     out.line("        head.set_modules_to_backward_prefetch(heads[max(0, i - {}) : i][::-1])", p.fsdp.prefetch);
   }
+}
+
+/// Where the kernels' element type comes from.
+void precision(const lower::Training& training, Lines& out) {
+  if (!training.autocast || training.compute_dtype == training.parameter_dtype) return;
+  out.line("\n\ndef step_context(device=\"cuda\"):");
+  out.line("    \"\"\"Around the forward pass and the loss of each micro-batch: parameters are {} and cast at use.\"\"\"", graph::to_text(training.parameter_dtype));
+  out.line("    return torch.autocast(device, dtype={})", torch_type(training.compute_dtype));
 }
 
 /// Wrappers go around the layers where they stand, so that the model runs them.
@@ -93,6 +103,7 @@ Exported fsdp2(const Job& job) {
   const bool sharded = p.sharding == plan::Sharding::fsdp || p.sharding == plan::Sharding::hybrid;
   const int shard = p.sharding == plan::Sharding::hybrid ? p.fsdp.shard_group / p.cp : sharded ? p.dp : 1;
   if (job.adapters) out.gap("low-rank adapters (model.lora): peft.get_peft_model(model, LoraConfig(...)) before the plan is laid over it");
+  if (!sharded && !job.training.autocast && job.training.parameter_dtype != job.training.compute_dtype) out.gap(fmt::format("{} master copies of the parameters: the optimizer must keep them", graph::to_text(job.training.parameter_dtype)));
   if (p.sharding == plan::Sharding::zero1) out.gap("ZeRO-1: wrap the optimizer in ZeroRedundancyOptimizer");
   if (p.sharding == plan::Sharding::zero2) out.gap("ZeRO-2: nearest is fully_shard(..., reshard_after_forward=False)");
   if (p.cp > 1) out.gap(fmt::format("context parallel {}: torch.distributed.tensor.experimental.context_parallel(mesh[\"cp\"], ...) around the step", p.cp));
@@ -110,6 +121,7 @@ Exported fsdp2(const Job& job) {
   out.line("MICRO_BATCH, MICRO_BATCHES = {}, {}", p.micro_batch, p.micro_batches());
   if (!p.stage_layers.empty()) out.line("LAYERS_OF_CHUNK = [{}]  # in model order; chunk g on pipeline rank g % {}", fmt::join(p.stage_layers, ", "), p.pp);
   mesh(p, shard, out);
+  precision(job.training, out);
   out.line("\n\ndef apply(model, layers, mesh{}):", p.tp == 1 ? "" : p.sequence_parallel ? ", column, row, norms, inputs, ends" : ", column, row");
   out.line("    \"\"\"Lays the plan over the model of this rank's pipeline stage, whose layers are given too.\"\"\"");
   names(p, out);
@@ -121,7 +133,9 @@ Exported fsdp2(const Job& job) {
   if (p.pp > 1) {
     const char* schedule = p.schedule == plan::Schedule::gpipe ? "ScheduleGPipe" : p.schedule == plan::Schedule::interleaved ? "ScheduleInterleaved1F1B" : p.schedule == plan::Schedule::zero_bubble ? "ScheduleInterleavedZeroBubble" : "Schedule1F1B";
     out.line("\n\n# {} chunk{} a stage: from torch.distributed.pipelining import PipelineStage, {}", p.virtual_stages, p.virtual_stages == 1 ? "" : "s", schedule);
-    out.line("# schedule = {}(stage{}, n_microbatches=MICRO_BATCHES, loss_fn=loss_fn)", schedule, p.virtual_stages > 1 ? "s" : "");
+    // Schedules of several stages a rank take a list.
+    const char* stages = p.virtual_stages > 1 ? "stages" : p.schedule == plan::Schedule::zero_bubble || p.schedule == plan::Schedule::interleaved ? "[stage]" : "stage";
+    out.line("# schedule = {}({}, n_microbatches=MICRO_BATCHES, loss_fn=loss_fn)", schedule, stages);
   }
   return out.finish("fsdp2.py");
 }

@@ -32,6 +32,13 @@ class Lines {
   std::vector<std::string> gaps_;
 };
 
+/// The file of a program that cannot train a model without layers of attention and feed-forward.
+[[nodiscard]] inline Exported no_transformer(const std::string& who_trains, std::string file_name) {
+  Lines out("#");
+  out.gap("the model, which is no transformer: " + who_trains + " transformers only; nothing is written");
+  return out.finish(std::move(file_name));
+}
+
 /// Whether all chunks of a pipeline have the same number of layers.
 [[nodiscard]] inline bool equal_chunks(const std::vector<int>& layers) {
   return std::adjacent_find(layers.begin(), layers.end(), std::not_equal_to<>()) == layers.end();

@@ -72,6 +72,7 @@ void offload(const Job& job, Lines& out) {
 Exported megatron(const Job& job) {
   const plan::Plan& p = job.plan;
   Lines out("#");
+  if (job.model.hidden == 0) return no_transformer("Megatron-LM's pretrain scripts train", "megatron.args");
   out.line("# Arguments of Megatron-LM (megatron/training/arguments.py as of commit 000c4ac, after core_v0.15). Of the model only what the plan depends on.");
   model(job, out);
   out.line("--micro-batch-size {}\n--global-batch-size {}", p.micro_batch, p.global_batch);

@@ -31,9 +31,15 @@ std::string chunks_text(const std::vector<int>& layers) {
 Exported torchtitan(const Job& job) {
   const plan::Plan& p = job.plan;
   Lines out("#");
+  if (job.model.hidden == 0) return no_transformer("torchtitan trains", "torchtitan.toml");
   const bool sharded = p.sharding == plan::Sharding::fsdp || p.sharding == plan::Sharding::hybrid;
   const int shard = p.sharding == plan::Sharding::hybrid ? p.fsdp.shard_group / p.cp : sharded ? p.dp : 1;
   if (p.sharding == plan::Sharding::zero1 || p.sharding == plan::Sharding::zero2) out.gap("torchtitan has no ZeRO-1/2: written as replication (DDP); fsdp is the nearest that divides the optimizer state");
+  // parallelize_llama: fully_shard where shard or context-parallel ranks are, else replicate() and autocast for data parallelism alone.
+  const bool torch_shards = shard * p.cp > 1;
+  if (!sharded && p.cp > 1) out.gap(fmt::format("{} over {} context-parallel ranks: torchtitan divides parameters and optimizer state over them (FSDP)", p.sharding == plan::Sharding::ddp ? "replicated parameters" : "ZeRO", p.cp));
+  if (!torch_shards && p.dp > 1 && p.tp * p.pp > 1) out.gap("replication with tensor or pipeline parallel: torchtitan stops (\"DDP has not supported > 1D parallelism\"); use fsdp or hybrid");
+  if (!torch_shards && p.tp * p.pp > 1 && job.training.compute_dtype != graph::DType::float32) out.gap("mixed precision: with tensor or pipeline parallel and neither FSDP nor context parallel torchtitan ignores mixed_precision_param and computes in float32");
   if (job.adapters) out.gap("low-rank adapters (model.lora): this job trains every parameter");
   if (p.tp > 1 && !p.sequence_parallel) out.gap("torchtitan's tensor parallel always has sequence parallel");
   if (sharded && p.fsdp.layers_per_unit != 1) out.gap(fmt::format("units of {} layers: torchtitan wraps each layer", p.fsdp.layers_per_unit));

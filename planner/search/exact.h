@@ -11,6 +11,9 @@ namespace sgsim::search {
 /// rank, where no micro-batch is merged with another (2,500 micro-batches of 32 layers, recomputed, in 5.7 s; most plans take a tenth).
 [[nodiscard]] double exact_work(const Candidate& candidate, std::int64_t layers);
 
+/// exact_work of the longest that a search simulates: 400,000 (LLaMA-3-8B, 12,500 micro-batches) took half a minute and 12 GB of host memory.
+inline constexpr double kMostWork = 100000.0;
+
 /// Step time and memory of plans by lowering and an engine. One a thread.
 class Exact {
  public:

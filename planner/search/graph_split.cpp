@@ -60,13 +60,27 @@ class Runs {
   std::map<std::string, std::uint32_t> last_;
 };
 
-/// Bytes of state of one parameter element: itself, its gradient, moments and master copy.
-double state_bytes(const lower::Training& training) {
+/// Bytes of one parameter element.
+struct StateBytes {
+  double frozen = 0.0, trained = 0.0;  // itself; with its gradient, moments and master copy
+  double gathered = 0.0;               // as FSDP gathers it
+};
+
+StateBytes state_bytes(const lower::Training& training) {
   const lower::StateTypes types = lower::state_types(training, plan::Sharding::ddp);
-  return graph::size_of(types.parameter) + graph::size_of(types.gradient) + lower::optimizer_state_bytes(types, training.optimizer);
+  const double frozen = graph::size_of(types.parameter);
+  return {.frozen = frozen, .trained = frozen + graph::size_of(types.gradient) + lower::optimizer_state_bytes(types, training.optimizer),
+          .gathered = static_cast<double>(graph::size_of(lower::state_types(training, plan::Sharding::fsdp).parameter))};
 }
 
-void add_values(const compile::CompiledGraph& compiled, const Runs& runs, double state, split::WorkGraph& out) {
+void add_parameter(const graph::OperatorGraph& graph, graph::ValueRef v, const StateBytes& state, split::WorkNode& out) {
+  const bool frozen = !graph.gradients.empty() && !graph.gradients.contains(v.node);
+  const auto elements = static_cast<double>(graph.type(v).elements());
+  out.memory += Bytes(elements * (frozen ? state.frozen : state.trained));
+  out.parameters += Bytes(elements * state.gathered);
+}
+
+void add_values(const compile::CompiledGraph& compiled, const Runs& runs, const StateBytes& state, split::WorkGraph& out) {
   std::map<graph::ValueRef, std::uint32_t> maker;  // run of each value that a forward kernel makes
   std::map<graph::ValueRef, std::uint32_t> number;
   std::map<graph::ValueRef, bool> kept, held;
@@ -76,9 +90,7 @@ void add_values(const compile::CompiledGraph& compiled, const Runs& runs, double
     for (const graph::ValueRef v : kernel.reads) {
       const graph::Node& node = compiled.graph.node(v.node);
       const double bytes = compiled.graph.type(v).bytes().value();
-      if (node.kind == graph::NodeKind::parameter && !std::exchange(held[v], true)) {
-        out.nodes[runs.run_of(k)].memory += Bytes(static_cast<double>(compiled.graph.type(v).elements()) * state);
-      }
+      if (node.kind == graph::NodeKind::parameter && !std::exchange(held[v], true)) add_parameter(compiled.graph, v, state, out.nodes[runs.run_of(k)]);
       const auto made = maker.find(v);
       if (made == maker.end()) continue;
       if (!forward && !std::exchange(kept[v], true)) out.nodes[made->second].memory += Bytes(bytes);
@@ -109,12 +121,11 @@ std::optional<ModelUnits> units_of_model(const scenario::Scenario& s, const scen
   const Seconds one = gather(64_MiB), two = gather(128_MiB);  // the line through both
   const BytesPerSecond bandwidth = 64_MiB / std::max(two - one, Seconds(1e-9));
   const split::Link link{.bandwidth = bandwidth, .latency = std::max(Seconds(), one - 64_MiB / bandwidth)};
-  const double share = graph::size_of(lower::state_types(s.training, plan::Sharding::fsdp).parameter) / state_bytes(s.training);
   std::vector<split::UnitLayer> layers;
   ModelUnits units{.gpus = p.dp, .names = {}, .split = {}};
   for (const split::WorkNode& node : graph.nodes) {
     // A third of both passes is the forward pass, in which gathers have the least to hide behind.
-    layers.push_back({.time = node.time / 3.0, .parameters = node.memory * share});
+    layers.push_back({.time = node.time / 3.0, .parameters = node.parameters});
     units.names.push_back(node.name);
   }
   units.split = split::split_units(layers, link, s.cluster.node.gpu.memory / 4.0);
@@ -131,7 +142,7 @@ split::WorkGraph work_graph_of(const scenario::Scenario& s, const scenario::Inpu
   while (depth > 1 && Runs(compiled, depth).names().size() > most_runs) --depth;
   const Runs runs(compiled, depth);
   split::WorkGraph out;
-  for (const std::string& name : runs.names()) out.nodes.push_back({.name = name, .time = {}, .memory = {}});
+  for (const std::string& name : runs.names()) out.nodes.push_back({.name = name, .time = {}, .memory = {}, .parameters = {}});
   for (std::size_t k = 0; k < compiled.kernels.size(); ++k) {
     const compile::Kernel& kernel = compiled.kernels[k];
     if (!kernel.is_communication) out.nodes[runs.run_of(k)].time += cost::kernel_time(*inputs.profile, kernel.work, diagnostics).time;

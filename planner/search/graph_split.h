@@ -11,8 +11,8 @@
 
 namespace sgsim::search {
 
-/// A compiled graph as runs of kernels of one module, in launch order of the forward pass: time of both passes, parameters with their gradients and
-/// optimizer state (undivided), what is kept for the backward pass, and the values handed on. Module paths are cut where more than
+/// A compiled graph as runs of kernels of one module, in launch order of the forward pass: time of both passes, parameters with the gradients and
+/// optimizer state of those that are trained (undivided), what is kept for the backward pass, and the values handed on. Module paths are cut where more than
 /// `most_runs` runs would come out.
 [[nodiscard]] split::WorkGraph work_graph_of(const scenario::Scenario& scenario, const scenario::Inputs& inputs, std::size_t most_runs);
 

@@ -31,13 +31,19 @@ std::vector<std::string> names_of(const split::WorkGraph& graph) {
   return names;
 }
 
+/// Where a part begins: the run's name and, since a module's own kernels may be several runs with its parts' between them, what it comes after.
+std::string begin_text(const std::vector<std::string>& names, std::size_t run) {
+  const bool once = std::count(names.begin(), names.end(), names[run]) == 1;
+  return once || run == 0 ? shown(names[run]) : fmt::format("{} after {}", shown(names[run]), shown(names[run - 1]));
+}
+
 std::string stages_table(const ModelSplit& m) {
   scenario::TextTable table("rrrl");
   table.row({"stage", "time", "memory", "from"});
   const std::vector<std::string> names = names_of(m.graph);
   for (std::size_t k = 0; k < m.split->stage_time.size(); ++k) {
-    const auto runs = runs_of(m.split->stage_of, static_cast<int>(k), names);
-    table.row({std::to_string(k), to_text(m.split->stage_time[k]), to_text(m.split->stage_memory[k]), runs.empty() ? "-" : runs.front()});
+    const auto first = std::find(m.split->stage_of.begin(), m.split->stage_of.end(), static_cast<int>(k));
+    table.row({std::to_string(k), to_text(m.split->stage_time[k]), to_text(m.split->stage_memory[k]), first == m.split->stage_of.end() ? "-" : begin_text(names, static_cast<std::size_t>(first - m.split->stage_of.begin()))});
   }
   return table.text();
 }
@@ -60,7 +66,7 @@ std::string units_text(const std::optional<ModelUnits>& units) {
   std::string text = fmt::format("\nFSDP units (and graph breaks) over {} GPUs: {} units, {} of gathers exposed in a forward pass, {} whole at once\n", units->gpus, split.unit_of.back() + 1, to_text(split.exposed),
                                  to_text(split.most_gathered));
   for (std::size_t i = 0; i < units->names.size() && i < kUnitsShown; ++i) {
-    if (i == 0 || split.unit_of[i] != split.unit_of[i - 1]) text += (i == 0 ? "  begin at " : ", ") + shown(units->names[i]);
+    if (i == 0 || split.unit_of[i] != split.unit_of[i - 1]) text += (i == 0 ? "  begin at " : ", ") + begin_text(units->names, i);
   }
   return text + "\n";
 }

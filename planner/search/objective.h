@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "planner/search/candidate.h"
 
@@ -11,10 +12,11 @@ enum class Objective : std::uint8_t { time, cost, goodput, memory };
 
 /// What a job costs and how often it fails; stated by the user, nothing is assumed.
 struct Economics {
-  std::optional<double> price;          // of one GPU and hour, in any currency
+  std::optional<double> price;          // of one GPU and hour, in `currency`
   std::optional<Seconds> gpu_mtbf;      // mean time between failures of one GPU with its share of the node
   std::optional<Seconds> checkpoint;    // training stands still while one is taken
   std::optional<Seconds> restart;       // from a failure to training again, lost work excluded
+  std::string currency = {};            // of the price
   bool operator==(const Economics&) const = default;
 };
 

@@ -85,8 +85,15 @@ std::vector<scenario::Setting> settings_of(const Candidate& c) {
   return settings;
 }
 
-std::string flags_text(const Candidate& candidate) {
-  return scenario::flags_text({.kind = scenario::VariantKind::plan, .name = "", .settings = settings_of(candidate)});
+std::string flags_text(const Candidate& candidate, const std::vector<scenario::Setting>& asked) {
+  const std::vector<scenario::Setting> own = settings_of(candidate);
+  std::vector<scenario::Setting> settings;
+  for (const scenario::Setting& a : asked) {
+    const bool replaced = std::any_of(own.begin(), own.end(), [&](const scenario::Setting& s) { return s.path == a.path; });
+    if (!replaced && a.path.rfind("engine", 0) != 0) settings.push_back(a);
+  }
+  settings.insert(settings.end(), own.begin(), own.end());
+  return scenario::flags_text({.kind = scenario::VariantKind::plan, .name = "", .settings = settings});
 }
 
 }  // namespace sgsim::search

@@ -14,7 +14,7 @@ namespace sgsim::search {
 /// Settings that turn the scenario into this candidate.
 [[nodiscard]] std::vector<scenario::Setting> settings_of(const Candidate& candidate);
 
-/// The settings as flags of `sgsim simulate`.
-[[nodiscard]] std::string flags_text(const Candidate& candidate);
+/// The settings as flags of `sgsim simulate`, after those that the user `asked` for (without the engine's: plans are ranked by the fast one).
+[[nodiscard]] std::string flags_text(const Candidate& candidate, const std::vector<scenario::Setting>& asked = {});
 
 }  // namespace sgsim::search

@@ -21,7 +21,9 @@ struct ReportInput {
   std::int64_t tokens_a_sample = 0;                       // 0: samples are no sequences
   std::vector<WhatIf> what_if;
   std::vector<PlacementTime> placement = {};              // of the best plan; JSON only
-  std::vector<std::pair<std::size_t, double>> reference;  // step time in seconds by the simgrid engine, by index in `ranked`; negative: no time was left
+  std::vector<std::pair<std::size_t, double>> reference;  // step time in seconds by the simgrid engine, by index in `ranked`; negative: no time was left, NaN: the engine did not run
+  std::vector<scenario::Setting> asked = {};              // the user's own, which the printed command repeats
+  std::size_t accepted = 0;                               // plans that the independent checker accepted; one that it refuses ends the program
 };
 
 /// The best of the ranked plans that runs another way than the first: other sizes, sharding, schedule, micro-batch or recomputation, not only other

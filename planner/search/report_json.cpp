@@ -51,7 +51,13 @@ std::string json_report(const ReportInput& in) {
   const SearchResult& r = in.result;
   const Bytes capacity = in.scenario.cluster.node.gpu.memory;
   ordered_json out = {{"schema_version", 1}, {"scenario", in.scenario.file}, {"complete", r.complete}};
-  out["counts"] = {{"considered", r.considered}, {"legal", r.legal}, {"estimated", r.estimated}, {"fitting", r.fitting}, {"timed", r.timed}, {"simulated", r.simulated}};
+  constexpr const char* kObjectives[] = {"time", "cost", "goodput", "memory"};
+  out["objective"] = kObjectives[static_cast<std::size_t>(in.options.objective)];
+  out["currency"] = in.options.economics.price ? ordered_json(in.options.economics.currency) : ordered_json(nullptr);
+  out["asked"] = ordered_json::array();
+  for (const scenario::Setting& s : in.asked) out["asked"].push_back({{"path", s.path}, {"value", s.value}});
+  out["checker"] = {{"accepted", in.accepted}, {"refused", 0}};  // a refused one is never printed
+  out["counts"] = {{"considered", r.considered}, {"legal", r.legal}, {"estimated", r.estimated}, {"fitting", r.fitting}, {"timed", r.timed}, {"simulated", r.simulated}, {"too_long_to_simulate", r.too_long}};
   out["wall"] = {{"enumerate_s", r.enumerate_s}, {"estimate_s", r.estimate_s}, {"exact_s", r.exact_s}, {"threads", in.options.threads}, {"layer_models", r.layer_costs}};
   out["memory_rule"] = {{"capacity_bytes", capacity.value()}, {"margin", in.options.memory_margin}};
   out["largest_estimate_error"] = r.simulated > 0 ? ordered_json(r.largest_estimate_error) : ordered_json(nullptr);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "planner/search/plan_words.h"
@@ -43,7 +44,8 @@ class Page {
             fmt::format("{:.0f} %", 100.0 * (1.0 - f.figures().needed / capacity_)), money(f), goodput(f), deviation(f), short_text(f.candidate)};
   }
   [[nodiscard]] std::vector<std::string> titles() const {
-    return {"GPUs", "step", "shown", "needed", "headroom", in_.tokens_a_sample > 0 ? "cost/Mtoken" : "cost/1000", "useful", "estimate", "plan"};
+    const std::string cost = in_.options.economics.price ? in_.options.economics.currency : "cost";
+    return {"GPUs", "step", "shown", "needed", "headroom", cost + (in_.tokens_a_sample > 0 ? "/Mtoken" : "/1000"), "useful", "estimate", "plan"};
   }
 
   void head() {
@@ -54,19 +56,24 @@ class Page {
     line(fmt::format("  listed in {:.2f} s, estimated in {:.2f} s ({:.0f} plans a second on {} thread{}), leaders simulated in {:.2f} s{}",
                      r.enumerate_s, r.estimate_s, static_cast<double>(r.estimated) / std::max(1e-9, r.estimate_s), in_.options.threads, in_.options.threads == 1 ? "" : "s", r.exact_s,
                      r.simulated > 0 ? fmt::format("; estimates within {:.1f} % of the simulated", 100.0 * r.largest_estimate_error) : ""));
+    if (r.too_long > 0) line(fmt::format("  {} of the leaders and the front are ranked by their estimate: they have more micro-batches x layers than are simulated (100,000)", r.too_long));
     line(fmt::format("  memory: {} a GPU; a plan fits if what it needs and {:.3g} % on top (--memory-margin) are there; \"shown\" counts blocks too that the allocator holds and can give back",
                      to_text(capacity_), 100.0 * in_.options.memory_margin));
   }
   void best() {
     line("\nbest plans");
     if (in_.result.ranked.empty()) return line(in_.result.estimated == 0 && !in_.result.complete ? "  none: stopped before any plan was looked at" : "  none: no plan that was looked at fits; see below why");
-    if (!in_.result.ranked.front().exact) line("  estimates: the search was stopped before it could simulate one of them");
+    if (!in_.result.ranked.front().exact) line(in_.result.too_long > 0 ? "  estimates: too long to simulate" : "  estimates: the search was stopped before it could simulate one of them");
     scenario::TextTable table("rrrrrrrrl");
     table.row(titles());
     for (std::size_t i = 0; i < std::min(in_.top, in_.result.ranked.size()); ++i) table.row(cells(in_.result.ranked[i]));
     text_ += table.text();
     for (const auto& [index, seconds] : in_.reference) {
       const Found& f = in_.result.ranked[index];
+      if (std::isnan(seconds)) {
+        line("  simgrid engine: did not run for " + short_text(f.candidate));
+        continue;
+      }
       if (seconds < 0.0) {
         line("  simgrid engine: no time left for " + short_text(f.candidate));
         continue;
@@ -77,7 +84,7 @@ class Page {
       const double more = second->figures().step_time / in_.result.ranked.front().figures().step_time - 1.0;
       line(fmt::format("  runner-up that runs another way: {} ({:+.1f} %), {} needed, {}", to_text(second->figures().step_time), 100.0 * more, to_text(second->figures().needed), short_text(second->candidate)));
     }
-    line("  try the first: sgsim simulate " + in_.scenario.file + " " + flags_text(in_.result.ranked.front().candidate));
+    line("  try the first: sgsim simulate " + in_.scenario.file + " " + flags_text(in_.result.ranked.front().candidate, in_.asked));
   }
   void front() {
     const auto& front = in_.result.front;

@@ -30,6 +30,7 @@ constexpr double kLastSeconds = 3.0, kLastWork = 20000.0;
 struct Entry {
   Found found;
   bool too_large = false;  // lowering said so
+  bool too_long = false;   // to simulate: its estimate stands for that
 };
 
 class Search {
@@ -200,9 +201,21 @@ void Search::time_promising() {
   sort_from(0);
 }
 
-/// One that is under way when the search is stopped is given up, and stays an estimate.
-void Search::simulate(const std::vector<std::size_t>& which) {
-  time(which);
+/// What is too long for that keeps its estimate. One that is under way when the search is stopped is given up, and stays an estimate.
+void Search::simulate(const std::vector<std::size_t>& wanted) {
+  time(wanted);
+  std::vector<std::size_t> which;
+  for (const std::size_t i : wanted) {
+    Entry& e = entries_[i];
+    if (work_of(e) <= kMostWork) {
+      which.push_back(i);
+      continue;
+    }
+    if (!e.found.timed || e.too_long) continue;
+    e.too_long = true;
+    ++result_.too_long;
+    if (fits(e) && (!best_ || e.found.score < best_->first)) best_ = {e.found.score, e.found.estimate};
+  }
   on_threads(which.size(), [&](unsigned thread, std::size_t i) {
     if (!exact_[thread]) exact_[thread] = std::make_unique<Exact>(problem_, table_);
     Found& found = entries_[which[i]].found;
@@ -228,7 +241,7 @@ void Search::simulate(const std::vector<std::size_t>& which) {
 void Search::simulate_leaders() {
   std::map<Layout, int> of_layout;
   std::size_t next = 0;
-  while (next < entries_.size() && result_.simulated < options_.most_exact && !stop()) {
+  while (next < entries_.size() && result_.simulated + result_.too_long < options_.most_exact && !stop()) {
     const double worst = best_ ? best_->first * (1.0 + options_.margin) : std::numeric_limits<double>::infinity();
     std::map<Layout, int> taken;
     std::vector<std::size_t> wave, bounds;
@@ -285,7 +298,7 @@ std::vector<std::size_t> Search::front() {
     for (const std::size_t m : pareto_front(points)) members.push_back(of_point[m]);
     for (const std::size_t i : members) {
       if (!entries_[i].found.timed) bounds.push_back(i);
-      else if (!entries_[i].found.exact && estimates.size() < std::min(budget, kWave)) estimates.push_back(i);
+      else if (!entries_[i].found.exact && !entries_[i].too_long && estimates.size() < std::min(budget, kWave)) estimates.push_back(i);
     }
     if (stopped || (bounds.empty() && estimates.empty())) return members;
     if (!bounds.empty()) {
@@ -314,7 +327,7 @@ void Search::rank() {
       continue;
     }
     ++result_.fitting;
-    if (found.exact || (stopped_ && !any_exact && found.timed)) result_.ranked.push_back(found);
+    if (found.exact || entries_[i].too_long || (stopped_ && !any_exact && found.timed)) result_.ranked.push_back(found);
     else if (!shown[i]) ++result_.rejections["slower"].plans;
   }
   if (auto slower = result_.rejections.find("slower"); slower != result_.rejections.end()) slower->second.example = "fits, and neither among the leaders nor on the front";

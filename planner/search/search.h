@@ -43,10 +43,10 @@ struct Found {
 };
 
 struct SearchResult {
-  std::vector<Found> ranked;       // simulated plans that fit, best first; where a search was stopped before it could simulate one that does, timed ones
+  std::vector<Found> ranked;       // simulated plans that fit (and leaders that are too long to simulate, by their estimate), best first; where a search was stopped before it could simulate one that does, timed ones
   std::vector<Found> front;        // Pareto front of all that fit, by step time
   Rejections rejections;           // why the others fell out; "slower": fits and is neither ranked nor on the front
-  std::uint64_t considered = 0, legal = 0, estimated = 0, fitting = 0, timed = 0, simulated = 0;  // timed: the bound did not rule them out
+  std::uint64_t considered = 0, legal = 0, estimated = 0, fitting = 0, timed = 0, simulated = 0, too_long = 0;  // timed: the bound did not rule them out; too_long: would have been simulated
   double enumerate_s = 0.0, estimate_s = 0.0, exact_s = 0.0;
   std::size_t layer_costs = 0;     // distinct models of a layer that were made
   bool complete = true;            // neither cancelled nor out of budget

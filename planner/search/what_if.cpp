@@ -48,6 +48,10 @@ void keep(const Problem& problem, double margin, const std::function<bool()>& st
     answer.why_not_same += ": " + broken.front().rule;
     return;
   }
+  if (exact_work(candidate, shape.layers) > kMostWork) {
+    answer.why_not_same = "too long to simulate";
+    return;
+  }
   LayerCostTable table(problem);
   Figures figures;
   const StopScope scope(stop);

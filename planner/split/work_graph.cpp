@@ -58,12 +58,13 @@ WorkGraph without_loose_ends(const WorkGraph& graph, double small) {
   for (std::uint32_t n = 0; n < count; ++n) {
     if (stands_for[n] != n) continue;
     number[n] = static_cast<std::uint32_t>(merged.nodes.size());
-    merged.nodes.push_back({.name = graph.nodes[n].name, .time = {}, .memory = {}});
+    merged.nodes.push_back({.name = graph.nodes[n].name, .time = {}, .memory = {}, .parameters = {}});
   }
   for (std::uint32_t n = 0; n < count; ++n) {
     WorkNode& node = merged.nodes[number[stands_for[n]]];
     node.time += graph.nodes[n].time;
     node.memory += graph.nodes[n].memory;
+    node.parameters += graph.nodes[n].parameters;
   }
   for (WorkEdge edge : graph.edges) {
     edge.from = number[stands_for[edge.from]];

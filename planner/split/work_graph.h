@@ -13,6 +13,7 @@ struct WorkNode {
   std::string name;
   Seconds time;      // forward and backward, one micro-batch
   Bytes memory;      // parameters, their state and what is kept for the backward pass
+  Bytes parameters = {};  // what FSDP gathers for it
   bool operator==(const WorkNode&) const = default;
 };
 /// `from` makes its value number `value`, which `to` reads. A value counts once in a cut, however many read it; its edges have equal bytes.

@@ -241,14 +241,22 @@ class Comparer {
 }  // namespace
 
 Comparison compare(const ExecutableProgram& program, const Prepared& prepared, const MeasuredProgram& measured, const std::string& measured_file) {
-  if (const std::string difference = difference_of_execution(program, measured); !difference.empty()) {
+  const bool same = difference_of_execution(program, measured).empty();
+  if (const std::string difference = same ? "" : difference_of_execution(program, measured, kOptimizerBytes); !difference.empty()) {
     throw InputError({.file = measured_file, .where = "$.program", .found = measured.program + " (\"" + measured.name + "\"): " + difference, .expected = calibrate::program_id(program) + " (\"" + program.name + "\"): the program of this scenario",
                       .hint = "measure what --write-program writes now; a scenario, or sgsim itself, has changed since"});
   }
   bool complete = measured.ranks.size() == program.ranks.size();
   for (std::size_t r = 0; complete && r < measured.ranks.size(); ++r) complete = measured.ranks[r].size() == program.programs[program.ranks[r].program].tasks.size();
   if (!complete) throw InputError({.file = measured_file, .where = "$.ranks", .found = "no times of every task", .expected = "a measurement with records of the traced steps", .hint = "CUPTI was not there, or lost all of them"});
-  return Comparer(program, prepared, measured).compare();
+  Comparison comparison = Comparer(program, prepared, measured).compare();
+  if (same) return comparison;
+  const OtherOptimizer other = other_optimizer(program, measured);
+  comparison.optimizer_longer = Seconds(other.longer_s);
+  comparison.other_optimizer = fmt::format("{} of the optimizer's kernels ran with other bytes than they would have now, by {:.1f} % at most: the measured step would be {:.3f} ms longer ({:+.2f} %) and its error {:+.1f} %",
+                                           other.kernels, 100.0 * other.most, other.longer_s * 1e3, 100.0 * other.longer_s / measured.steps.median_s,
+                                           100.0 * (comparison.step.predicted.value() / (measured.steps.median_s + other.longer_s) - 1.0));
+  return comparison;
 }
 
 }  // namespace sgsim::validate

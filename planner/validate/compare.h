@@ -53,6 +53,8 @@ struct TaskRow {
 struct Comparison {
   std::string name, about, launch;   // "stream" or "graph"
   std::vector<std::string> changes;  // from the scenario that was asked for (scale_to)
+  std::string other_optimizer;       // optimizer kernels that ran with other bytes than they have now, in words; empty: none did
+  Seconds optimizer_longer;          // by which today's would make the measured step longer (not added to it)
   Pair step;                         // measured: median of the untraced steps
   Seconds traced_step;               // measured with records on
   Pair compute, exposed, overlapped, waiting, idle;  // Shares of both sides, mean over ranks
@@ -66,7 +68,8 @@ struct Comparison {
   std::uint64_t numbers = 0, numbers_wrong = 0, waits = 0, waits_violated = 0;
 };
 
-/// Compares. `program` must be the one that was made of `prepared` and execute what `measured` was taken of (same_execution.h): throws InputError otherwise.
+/// Compares. `program` must be the one that was made of `prepared` and execute what `measured` was taken of (same_execution.h; bytes of
+/// the optimizer's kernels may differ by kOptimizerBytes, and the comparison says so): throws InputError otherwise.
 [[nodiscard]] Comparison compare(const calibrate::ExecutableProgram& program, const Prepared& prepared, const calibrate::MeasuredProgram& measured, const std::string& measured_file);
 
 [[nodiscard]] std::string text_report(const Comparison& comparison, const calibrate::MeasuredProgram& measured);

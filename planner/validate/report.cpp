@@ -26,6 +26,7 @@ std::string head(const Comparison& c, const calibrate::MeasuredProgram& m) {
   if (!m.machine.gpus.empty()) gpus = fmt::format("{} x {}", m.ranks.size(), m.machine.gpus.front().name);
   std::string text = fmt::format("{} on {} (driver {}), {}\n{}\n", c.name, gpus, m.machine.driver, c.launch == "graph" ? "as a CUDA graph" : "launched kernel by kernel", c.about);
   for (const std::string& change : c.changes) text += "scaled down: " + change + "\n";
+  if (!c.other_optimizer.empty()) text += "not the same: " + c.other_optimizer + "\n";
   return text;
 }
 
@@ -79,7 +80,7 @@ std::string json_report(const Comparison& c, const calibrate::MeasuredProgram& m
   for (const TaskRow& row : c.tasks) {
     tasks.push_back({{"rank", row.rank}, {"task", row.task}, {"name", row.name}, {"stream", row.stream}, {"predicted_s", {row.predicted_start, row.predicted_end}}, {"measured_s", {row.measured_start, row.measured_end}}});
   }
-  const json report = {{"schema_version", 1}, {"name", c.name}, {"about", c.about}, {"launch", c.launch}, {"scaled_down", c.changes}, {"step", pair_json(c.step)},
+  const json report = {{"schema_version", 1}, {"name", c.name}, {"about", c.about}, {"launch", c.launch}, {"scaled_down", c.changes}, {"other_optimizer", c.other_optimizer.empty() ? json(nullptr) : json{{"what", c.other_optimizer}, {"measured_step_longer_s", c.optimizer_longer.value()}}}, {"step", pair_json(c.step)},
                        {"traced_step_s", c.traced_step.value()}, {"steps", {{"count", m.steps.count}, {"least_s", m.steps.least_s}, {"greatest_s", m.steps.greatest_s}, {"spread_s", m.steps.spread_s}}},
                        {"shares", {{"computation", pair_json(c.compute)}, {"exposed_communication", pair_json(c.exposed)}, {"overlapped_communication", pair_json(c.overlapped)},
                                    {"waiting", pair_json(c.waiting)}, {"idle", pair_json(c.idle)}}},

@@ -47,12 +47,13 @@ std::set<std::string> kernels(const ExecutableProgram& program, std::size_t rank
   return texts;
 }
 
+constexpr double kLaunchOnly = 4096.0;  // bytes: fewer are a launch
+
 /// Kernels that take the same time: the same text, or bytes that differ by rounding, or so few that only the launch counts.
 bool alike(const std::string& a, const std::string& b, double optimizer_bytes) {
   if (a == b) return true;
   constexpr std::string_view kBytes = " bytes=";
   const double rounding = a.find(" kind=optimizer ") != std::string::npos ? optimizer_bytes : kRounding;
-  constexpr double kLaunchOnly = 4096.0;
   const std::size_t at = a.find(kBytes);
   if (at == std::string::npos || a.compare(0, at + kBytes.size(), b, 0, at + kBytes.size()) != 0) return false;
   const double x = std::strtod(a.c_str() + at + kBytes.size(), nullptr), y = std::strtod(b.c_str() + at + kBytes.size(), nullptr);
@@ -103,6 +104,30 @@ std::string difference_of_execution(const ExecutableProgram& program, const Meas
     return "it had communications that are not there now";
   }
   return "";
+}
+
+OtherOptimizer other_optimizer(const ExecutableProgram& program, const MeasuredProgram& measured) {
+  OtherOptimizer out;
+  for (const auto& [work, seen] : measured.works) {
+    const auto* bound = std::get_if<graph::MemoryBound>(&program.works.at(work));
+    if (bound == nullptr || bound->kind != graph::MemoryKind::optimizer) continue;
+    const double now = (bound->read + bound->written).value();
+    double nearest = kOptimizerBytes;  // of the kernels that ran the one that is most like it
+    double change = 0.0;
+    for (const calibrate::NumberCheck& check : measured.numbers) {
+      const std::size_t at = check.what.find(" bytes=");
+      if (at == std::string::npos || check.what.find(" kind=optimizer ") == std::string::npos || now < kLaunchOnly) continue;
+      const double more = now / std::strtod(check.what.c_str() + at + 7, nullptr) - 1.0;
+      if (std::abs(more) > nearest) continue;
+      nearest = std::abs(more);
+      change = more;
+    }
+    if (nearest <= kRounding || change == 0.0) continue;
+    ++out.kernels;
+    out.most = std::max(out.most, std::abs(change));
+    out.longer_s += seen.median_s * seen.count / measured.steps.traced / static_cast<double>(program.ranks.size()) * change;
+  }
+  return out;
 }
 
 }  // namespace sgsim::validate

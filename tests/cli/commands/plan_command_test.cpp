@@ -163,3 +163,23 @@ TEST_CASE("plan: nonsense is refused by name") {
     CHECK(out.err.size() < 400);
   }
 }
+
+TEST_CASE("plan --split: flags of a search are errors, and its share needs it") {
+  for (const std::string& flags : {"--split 2 --what-if", "--split 2 --rerank 1", "--split 2 --export there", "--split 2 --objective memory", "--overlap-share 60"}) {
+    INFO(flags);
+    CHECK(run_sgsim(kSmall + flags).code == 2);
+  }
+}
+
+TEST_CASE("plan: objective, currency and the checker's count are in the JSON, and the printed command has the user's settings") {
+  const auto out = run_sgsim(kSmall + "--json --top 1 -j 2 --objective cost --nodes 1 --price '2.1 EUR/h'");
+  INFO(out.err);
+  REQUIRE(out.code == 0);
+  const auto json = nlohmann::json::parse(out.out);
+  CHECK(json["objective"] == "cost");
+  CHECK(json["currency"] == "EUR");
+  CHECK(json["checker"]["accepted"].get<int>() > 0);
+  CHECK(json["asked"][0]["path"] == "model.layers");
+  const auto page = run_sgsim(kSmall + "--top 1 -j 2 --price '2.1 EUR/h'");
+  CHECK_THAT(page.out, Catch::Contains("EUR/Mtoken") && Catch::Contains("llama3-8b-8xh100.json --set model.layers=4 --set cluster.nodes=1"));
+}

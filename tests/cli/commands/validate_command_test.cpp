@@ -48,3 +48,13 @@ TEST_CASE("measurements that are none, or of another program, are refused") {
   CHECK(both.code == 2);
   std::filesystem::remove(path);
 }
+
+TEST_CASE("a measurement whose optimizer had other bytes is compared, and says so") {
+  const auto done = run_sgsim("validate scenarios/validate/2gpu/gpt3-175b-tp2.json --set training.execution=compiled --measured docs/records/validate-2026-11-30/measured/gpt3-175b-tp2-compiled.measured.json.gz");
+  INFO(done.err);
+  CHECK(done.code == 0);
+  CHECK_THAT(done.out, Catch::Contains("not the same:") && Catch::Contains("of the optimizer's kernels"));
+  const auto gpus = run_sgsim(kScenario + " --gpus 0");
+  CHECK(gpus.code == 2);
+  CHECK_THAT(gpus.err, !Catch::Contains("17976931"));
+}

@@ -130,6 +130,57 @@ TEST_CASE("export: experts, and what the frameworks refuse of them") {
   CHECK(gaps(exporting::megatron(job), "tensor parallel without") == 1);
 }
 
+TEST_CASE("export: what torchtitan makes of replication beside other dimensions") {
+  plan::Plan p;
+  p.dp = 4, p.tp = 2, p.micro_batch = 1, p.global_batch = 64;
+  p.sharding = plan::Sharding::ddp;
+  p.sequence_parallel = true;
+  const lower::Training training;
+  const exporting::Job job{.model = kModel, .plan = p, .training = training, .nodes = 1, .gpus_per_node = 8, .model_name = "llama"};
+  const auto says = [&](const std::string& words) {
+    const exporting::Exported e = exporting::torchtitan(job);
+    return std::any_of(e.gaps.begin(), e.gaps.end(), [&](const std::string& gap) { return gap.find(words) != std::string::npos; });
+  };
+  CHECK((says("> 1D parallelism") && says("computes in float32") && !says("context-parallel ranks")));
+  p.dp = 1;
+  CHECK((!says("> 1D parallelism") && says("computes in float32")));
+  p.cp = 2;
+  CHECK((!says("> 1D parallelism") && !says("computes in float32") && says("over 2 context-parallel ranks")));
+  p.cp = 1, p.dp = 4, p.sharding = plan::Sharding::fsdp;
+  CHECK((!says("> 1D parallelism") && !says("computes in float32") && !says("context-parallel ranks")));
+  p.tp = 1, p.sharding = plan::Sharding::ddp;
+  CHECK((!says("> 1D parallelism") && !says("computes in float32")));
+}
+
+TEST_CASE("export: the snippet's precision is the plan's") {
+  plan::Plan p;
+  p.dp = 8, p.micro_batch = 1, p.global_batch = 64;
+  lower::Training training;
+  const exporting::Job job{.model = kModel, .plan = p, .training = training, .nodes = 1, .gpus_per_node = 8, .model_name = "llama"};
+  CHECK(has(exporting::fsdp2(job), "    return torch.autocast(device, dtype=torch.bfloat16)"));
+  CHECK(exporting::fsdp2(job).text.find("model.to(") == std::string::npos);
+  training.autocast = false;
+  CHECK(has(exporting::fsdp2(job), "    model.to(torch.bfloat16)"));
+  CHECK(exporting::fsdp2(job).text.find("autocast") == std::string::npos);
+  p.sharding = plan::Sharding::fsdp;
+  CHECK(has(exporting::fsdp2(job), "    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)"));
+  CHECK(exporting::fsdp2(job).text.find("model.to(") == std::string::npos);
+  p.pp = 2, p.schedule = plan::Schedule::zero_bubble;
+  CHECK(has(exporting::fsdp2(job), "# schedule = ScheduleInterleavedZeroBubble([stage], n_microbatches=MICRO_BATCHES, loss_fn=loss_fn)"));
+}
+
+TEST_CASE("export: a model that is no transformer gets no transformer's arguments") {
+  plan::Plan p;
+  p.dp = 8, p.micro_batch = 8, p.global_batch = 64;
+  const lower::Training training;
+  const plan::ModelShape convolutions{.layers = 16};
+  const exporting::Job job{.model = convolutions, .plan = p, .training = training, .nodes = 1, .gpus_per_node = 8, .model_name = "resnet50"};
+  for (const exporting::Exported& e : {exporting::megatron(job), exporting::torchtitan(job)}) {
+    CHECK(e.text.find("# not expressed: the model, which is no transformer") == 0);
+    CHECK(std::count(e.text.begin(), e.text.end(), '\n') == 1);
+  }
+}
+
 TEST_CASE("export: some layers recomputed, offloaded optimizer, context parallel, ZB-H1") {
   plan::Plan p = pipeline_plan();
   p.virtual_stages = 1;

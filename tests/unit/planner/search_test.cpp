@@ -254,6 +254,18 @@ TEST_CASE("search: of a stopped search no long step is simulated; estimates are 
   CHECK(std::is_sorted(result.ranked.begin(), result.ranked.end(), [](const auto& a, const auto& b) { return a.score < b.score; }));
 }
 
+TEST_CASE("search: steps too long to simulate are ranked by their estimate, and counted") {
+  Setup t;
+  t.s.plan.global_batch = 1 << 20;  // at least 16,384 x 8 = 131,072
+  const search::SearchResult result = search::search(t.problem, t.axes, {});
+  CHECK(result.complete);
+  CHECK(result.simulated == 0);
+  CHECK(result.too_long > 0);
+  REQUIRE_FALSE(result.ranked.empty());
+  for (const search::Found& f : result.ranked) CHECK((f.timed && !f.exact));
+  for (const search::Found& f : result.front) CHECK(f.figures().step_time >= result.ranked.front().figures().step_time);
+}
+
 TEST_CASE("search: cancelled at once it still comes back, and says that it is not complete") {
   Setup t;
   int asked = 0;

@@ -15,33 +15,6 @@
 using namespace sgsim;
 namespace fs = std::filesystem;
 
-namespace {
-
-// Since these runs lowering makes the fused optimizer's kernels up to 11 % larger for tensors that reach over many pages
-// (sim/lower/data_parallel/optimizer.cpp); nothing else changed.
-constexpr double kOptimizerBytes = 0.12;
-
-/// How much longer the step would have been with today's optimizer kernels: each that ran took its time for its bytes. Mean over ranks.
-double larger_optimizer(const calibrate::ExecutableProgram& program, const calibrate::MeasuredProgram& measured) {
-  double seconds = 0.0;
-  for (const auto& [work, seen] : measured.works) {
-    const auto* bound = std::get_if<graph::MemoryBound>(&program.works.at(work));
-    if (bound == nullptr || bound->kind != graph::MemoryKind::optimizer) continue;
-    const double now = (bound->read + bound->written).value();
-    for (const calibrate::NumberCheck& check : measured.numbers) {
-      const std::size_t at = check.what.find(" bytes=");
-      if (at == std::string::npos || check.what.find("kind=optimizer") == std::string::npos) continue;
-      const double ran = std::strtod(check.what.c_str() + at + 7, nullptr);
-      if (now < 4096.0 || std::abs(now / ran - 1.0) > kOptimizerBytes) continue;
-      seconds += seen.median_s * seen.count / measured.steps.traced / static_cast<double>(program.ranks.size()) * (now / ran - 1.0);
-      break;
-    }
-  }
-  return seconds;
-}
-
-}  // namespace
-
 TEST_CASE("executed steps are predicted within 5 % mean, 10 % worst") {
   const fs::path folder = SGSIM_SOURCE_DIR "/docs/records/validate-2026-11-30/measured";
   scenario::InputCache cache;
@@ -58,7 +31,7 @@ TEST_CASE("executed steps are predicted within 5 % mean, 10 % worst") {
     const scenario::Inputs inputs = cache.load(s);
     const auto prepared = std::get<validate::Prepared>(validate::prepare(s, inputs, cli::run_engine));
     const calibrate::ExecutableProgram program = validate::executable(s, inputs, prepared);
-    if (const std::string difference = validate::difference_of_execution(program, measured, kOptimizerBytes); !difference.empty()) {
+    if (const std::string difference = validate::difference_of_execution(program, measured, validate::kOptimizerBytes); !difference.empty()) {
       fmt::print("{}: {}\n", measured.name, difference);
       ++changed;
       continue;
@@ -66,7 +39,7 @@ TEST_CASE("executed steps are predicted within 5 % mean, 10 % worst") {
     if (calibrate::program_id(program) != measured.program) ++described_anew;
     double larger = 0.0;
     if (!validate::difference_of_execution(program, measured).empty()) {
-      larger = larger_optimizer(program, measured);
+      larger = validate::other_optimizer(program, measured).longer_s;
       most_off = std::max(most_off, larger / measured.steps.median_s);
       CHECK(larger > 0.0);
       ++other_optimizer;
