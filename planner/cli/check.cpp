@@ -43,19 +43,18 @@ bool chosen_by_id(const Flags& flags, const std::string& id) {
 
 Input read_all(const Flags& flags, const check::PredictOptions& options) {
   Input input;
-  const auto chosen = [&](const std::string& id) { return chosen_by_id(flags, id); };
   for (const std::string& path : flags.records) {
     const std::string text = read_text_file(path);
     if (check::holds_collectives(text)) {
       for (check::Row& row : check::predict_collectives(text, path, options.profiles)) {
         input.files.insert(row.file);
-        if (chosen(row.id)) input.collectives.push_back(std::move(row));
+        if (chosen_by_id(flags, row.id)) input.collectives.push_back(std::move(row));
       }
       continue;
     }
     input.files.insert(check::file_name_of(path));
     for (check::Record& record : check::records_from_text(text, path)) {
-      if (chosen(record.id)) input.records.push_back(std::move(record));
+      if (chosen_by_id(flags, record.id)) input.records.push_back(std::move(record));
     }
   }
   if (!flags.ids.empty() && input.records.empty() && input.collectives.empty()) {

@@ -9,6 +9,7 @@
 #include "planner/search/report.h"
 #include "sim/core/error.h"
 #include "sim/graph/dtype.h"
+#include "sim/graph/trained.h"
 #include "sim/lower/data_parallel/state_types.h"
 #include "sim/scenario/json_reader.h"
 #include "sim/scenario/names.h"
@@ -21,8 +22,7 @@ double parameters_of(const graph::OperatorGraph& graph, bool trained) {
   double elements = 0.0;
   for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
     if (graph.nodes[i].kind != graph::NodeKind::parameter) continue;
-    const bool frozen = !graph.gradients.empty() && !graph.gradients.contains(NodeId{i});
-    if (!trained || !frozen) elements += static_cast<double>(graph.nodes[i].outputs.at(0).elements());
+    if (!trained || graph::is_trained(graph, NodeId{i})) elements += static_cast<double>(graph.nodes[i].outputs.at(0).elements());
   }
   return elements;
 }

@@ -10,6 +10,7 @@
 #include "sim/compile/passes.h"
 #include "sim/core/error.h"
 #include "sim/cost/cost.h"
+#include "sim/graph/trained.h"
 #include "sim/lower/data_parallel/optimizer.h"
 #include "sim/lower/data_parallel/state_types.h"
 
@@ -74,9 +75,8 @@ StateBytes state_bytes(const lower::Training& training) {
 }
 
 void add_parameter(const graph::OperatorGraph& graph, graph::ValueRef v, const StateBytes& state, split::WorkNode& out) {
-  const bool frozen = !graph.gradients.empty() && !graph.gradients.contains(v.node);
   const auto elements = static_cast<double>(graph.type(v).elements());
-  out.memory += Bytes(elements * (frozen ? state.frozen : state.trained));
+  out.memory += Bytes(elements * (graph::is_trained(graph, v.node) ? state.trained : state.frozen));
   out.parameters += Bytes(elements * state.gathered);
 }
 

@@ -81,6 +81,13 @@ void reduce_beside(const StateSetting& s, const ChunkKind& kind, const std::vect
   state.transfer_end = buckets.empty() ? 0.0 : ends[last - 1];
 }
 
+/// With the calls of as many compiled pieces as there are buckets.
+RunCost calling_pieces(const StateSetting& s, const RunCost& pass, std::size_t pieces, int operators) {
+  if (!lower::cuts_at_buckets(s.plan, s.training)) return pass;
+  const Seconds host = s.costs.eager.host_per_operator * static_cast<double>(pieces) * static_cast<double>(operators);
+  return lower::then({.device = Seconds(), .issue_to_end = host, .host = host}, pass);
+}
+
 }  // namespace
 
 bool captured(const StateSetting& s) { return s.training.execution == compile::Execution::cuda_graph && s.training.stack.nccl_in_graph; }
@@ -143,17 +150,6 @@ double gather_time(const StateSetting& s, const LayerCosts& costs, const ChunkKi
   }
   return total;
 }
-
-namespace {
-
-/// With the calls of as many compiled pieces as there are buckets.
-RunCost calling_pieces(const StateSetting& s, const RunCost& pass, std::size_t pieces, int operators) {
-  if (!lower::cuts_at_buckets(s.plan, s.training)) return pass;
-  const Seconds host = s.costs.eager.host_per_operator * static_cast<double>(pieces) * static_cast<double>(operators);
-  return lower::then({.device = Seconds(), .issue_to_end = host, .host = host}, pass);
-}
-
-}  // namespace
 
 ChunkState chunk_state(const StateSetting& s, const LayerCosts& costs, const ChunkKind& kind) {
   if (lower::fully_sharded(s.plan.sharding) && s.shards > 1) return fsdp_passes(s, costs, kind);

@@ -94,7 +94,7 @@ std::string lacking(const Measured& m) {
 cluster::Cluster cluster_for(const Measured& m) {
   const bool pairs = mentions(m.where.interconnect, "pairwise");
   cluster::Cluster c = *cluster::builtin_cluster(pairs ? "pcie-a100-80gb-nvlink-pairs" : *cluster_of(m.where), static_cast<int>(*m.nodes));
-  if (const auto network = network_of(m.where.interconnect + " " + m.where.gpu, c.node.gpus)) {
+  if (const auto network = network_of(m.where, c.node.gpus)) {
     c.node.nics = network->nics;
     c.node.nic.bandwidth = BytesPerSecond(network->gbit_per_s * 1e9 / 8.0);
   }

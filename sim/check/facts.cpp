@@ -40,6 +40,11 @@ int count_of(const std::string& digits) {
 // Intel Omni-Path Host Fabric Interface 100 series: 100 Gbit/s a port.
 constexpr double kOmniPath = 100.0;
 
+/// Amazon EC2 P4 instances: 4 x 100 Gbit/s (aws.amazon.com/ec2/instance-types/p4).
+std::optional<Network> instance_network(std::string_view text) {
+  return any_of(text, {"p4d.", "p4de."}) ? std::optional(Network{.nics = 4, .gbit_per_s = 100.0}) : std::nullopt;
+}
+
 }  // namespace
 
 bool mentions(std::string_view text, std::string_view word) { return lower_case(text).find(lower_case(word)) != std::string::npos; }
@@ -57,12 +62,17 @@ std::optional<std::string> cluster_of(const Record& r) {
   return std::nullopt;
 }
 
+std::optional<Network> network_of(const Record& r, std::int64_t gpus_per_node) {
+  const auto stated = network_of(r.interconnect, gpus_per_node);
+  return stated ? stated : instance_network(r.gpu);
+}
+
 std::optional<Network> network_of(std::string_view interconnect, std::int64_t gpus_per_node) {
   const std::string text = lower_case(interconnect);
   if (const auto m = match(text, R"((\d+)\s*x\s*(\d+)\s*gb)")) return Network{.nics = count_of((*m)[1]), .gbit_per_s = std::strtod((*m)[2].str().c_str(), nullptr)};
   if (const auto m = match(text, R"((\d+)\s*omni-path links? per node)")) return Network{.nics = count_of((*m)[1]), .gbit_per_s = kOmniPath};
   if (const auto m = match(text, R"((\d+)\s*gb(?:ps|it/s|/s)\s*(?:rdma\s*)?per gpu)")) return Network{.nics = static_cast<int>(std::min<std::int64_t>(gpus_per_node, std::numeric_limits<int>::max())), .gbit_per_s = std::strtod((*m)[1].str().c_str(), nullptr)};
-  if (any_of(text, {"p4d.", "p4de."})) return Network{.nics = 4, .gbit_per_s = 100.0};  // Amazon EC2 P4 instances: 4 x 100 Gbit/s (aws.amazon.com/ec2/instance-types/p4)
+  if (const auto instance = instance_network(text)) return instance;
   if (const auto m = match(text, R"((\d+)\s*gb(?:ps|it/s|/s)\s*(?:per |/\s*)node)")) {
     // A node's total with nothing said of its ports: ports of 100 Gbit/s, at most one a GPU.
     const double total = std::strtod((*m)[1].str().c_str(), nullptr);

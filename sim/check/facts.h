@@ -23,6 +23,8 @@ struct Network {
 /// From "4 x 100Gb", "400 Gbps per node", "3200 Gbps/node", "p4d.24xlarge", "400 Gb/s RDMA per GPU", "4 Omni-Path links per node" (100 Gbit/s each, Intel
 /// Omni-Path 100). Nothing when the text has no such figure.
 [[nodiscard]] std::optional<Network> network_of(std::string_view interconnect, std::int64_t gpus_per_node);
+/// The same of a record: what its interconnect says, else its GPU's text where that names an instance ("A100 (p4d.24xlarge)").
+[[nodiscard]] std::optional<Network> network_of(const Record& record, std::int64_t gpus_per_node);
 
 /// "fsdp", "hybrid", "zero1", "zero2" or "ddp"; nothing when the record leaves it open.
 [[nodiscard]] std::optional<std::string> sharding_of(const Record& record);

@@ -61,7 +61,7 @@ json cluster_tree(const Record& r) {
   json node = json::object();
   node["gpus"] = per_node;
   // A GPU of these builtins comes with its own NIC; other networks are what the record states.
-  if (const auto network = network_of(r.interconnect + " " + r.gpu, per_node)) {
+  if (const auto network = network_of(r, per_node)) {
     node["nics"] = network->nics;
     node["nic"] = {{"bandwidth", fmt::format("{} Gbit/s", network->gbit_per_s)}};
   } else if (nodes > 1) {

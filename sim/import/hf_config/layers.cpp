@@ -34,6 +34,18 @@ ValueRef gelu_new(Tape& tape, ValueRef x, bool autocast) {  // 0.5 x (1 + tanh(s
   return mul(tape, half, add(tape, tanh(tape, inner), 1.0));
 }
 
+/// The layer's result and the adapter's, which reads the layer's input: y + B(A(dropout(x))) * alpha / rank.
+ValueRef adapted(Model& model, const std::string& path, ValueRef x, const Affine& affine, ValueRef y) {
+  if (!affine.adapter) return y;
+  Tape& tape = model.tape;
+  if (model.options.adapters.dropout > 0.0) x = drop(model, path + ".lora_dropout", x, model.options.adapters.dropout);
+  const ValueRef narrow = linear(model, path + ".lora_A", x, {.weight = affine.adapter->a, .bias = std::nullopt, .adapter = std::nullopt});
+  const ValueRef wide = linear(model, path + ".lora_B", narrow, {.weight = affine.adapter->b, .bias = std::nullopt, .adapter = std::nullopt});
+  tape.enter(path, "lora.Linear");
+  constexpr double kScale = 2.0;  // alpha / rank; its value changes no time
+  return add(tape, y, mul(tape, wide, kScale));
+}
+
 }  // namespace
 
 Sources::Sources(Tape& tape, const GenerateOptions& options)
@@ -83,22 +95,6 @@ ValueRef Sources::buffer(const std::string& name, Dims shape, DType dtype) {
 ValueRef Sources::input(const std::string& name, Dims shape) {
   return tape_.source(graph::NodeKind::input, name, std::move(shape), DType::int64);
 }
-
-namespace {
-
-/// The layer's result and the adapter's, which reads the layer's input: y + B(A(dropout(x))) * alpha / rank.
-ValueRef adapted(Model& model, const std::string& path, ValueRef x, const Affine& affine, ValueRef y) {
-  if (!affine.adapter) return y;
-  Tape& tape = model.tape;
-  if (model.options.adapters.dropout > 0.0) x = drop(model, path + ".lora_dropout", x, model.options.adapters.dropout);
-  const ValueRef narrow = linear(model, path + ".lora_A", x, {.weight = affine.adapter->a, .bias = std::nullopt, .adapter = std::nullopt});
-  const ValueRef wide = linear(model, path + ".lora_B", narrow, {.weight = affine.adapter->b, .bias = std::nullopt, .adapter = std::nullopt});
-  tape.enter(path, "lora.Linear");
-  constexpr double kScale = 2.0;  // alpha / rank; its value changes no time
-  return add(tape, y, mul(tape, wide, kScale));
-}
-
-}  // namespace
 
 ValueRef linear(Model& model, const std::string& path, ValueRef x, const Affine& affine) {
   Tape& tape = model.tape;

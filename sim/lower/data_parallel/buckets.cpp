@@ -20,10 +20,6 @@ std::vector<std::uint32_t> completion_order(const std::vector<OwnedParameter>& p
   return order;
 }
 
-}  // namespace
-
-namespace {
-
 /// torch.compile of the DistributedDataParallel module itself. Stages of a pipeline and models of DTensors, which that class refuses, are
 /// compiled inside whatever reduces their gradients.
 bool compiled_ddp(const plan::Plan& plan, const Training& training) {

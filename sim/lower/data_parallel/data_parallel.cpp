@@ -14,6 +14,12 @@ void append(std::vector<Action>& to, std::vector<Action> from) { std::move(from.
 
 using Chunks = std::vector<std::vector<OwnedParameter>>;
 
+double elements_of(const Chunks& chunks) {
+  double total = 0.0;
+  for (const auto& chunk : chunks) total += lower::elements_of(chunk);
+  return total;
+}
+
 int tensors_of(const Chunks& chunks) {
   std::size_t count = 0;
   for (const auto& chunk : chunks) count += chunk.size();
@@ -47,6 +53,8 @@ class State {
   [[nodiscard]] bool adds(std::size_t variant) const { return !stack().accumulate_in_matmul && ((variant & kFirstMicroBatch) == 0 || types_.main_gradient); }
   [[nodiscard]] bool keeps_raw() const { return stack().keeps_raw_gradients && types_.main_gradient; }
   [[nodiscard]] double kept_elements(const Chunks& chunks) const;
+  /// Of the buffer of gradients that is there all the time.
+  [[nodiscard]] double gradient_elements() const { return in_.plan.sharding == plan::Sharding::zero2 ? kept_elements(trained_) : elements_of(trained_); }
   /// DDP's buckets hold copies: gradients live beside them.
   [[nodiscard]] bool bucket_copies() const {
     return in_.plan.sharding == plan::Sharding::ddp && data_ranks(in_.plan) > 1 && !types_.main_gradient && !stack().gradient_bucket_view;
@@ -164,6 +172,7 @@ void State::buckets(std::size_t chunk) {
     if (&late == &out_.step.finish && variant != kLastMicroBatch) continue;  // once a step
     for (std::size_t b = 0; b < tokens.size(); ++b) append(late, reduce_bucket(buckets_.back()[b], reduction, tokens[b]));
   }
+  call_pieces(chunk);
 }
 
 void State::call_pieces(std::size_t chunk) {
@@ -267,36 +276,25 @@ void State::update() {
 }
 
 void State::persist() {
-  const auto everything = [](const OwnedParameter&) { return true; };
-  const double all = elements_where(trained_, everything), kept = kept_elements(trained_);
   const auto add = [&](MemoryClass c, double bytes, const char* label) {
     if (bytes > 0.0) out_.persistent.push_back({.memory_class = c, .bytes = Bytes(bytes), .label = label});
   };
   const bool sharded = fully_sharded(in_.plan.sharding);
-  const double held = sharded ? kept_elements(in_.parameters) : elements_where(in_.parameters, everything);
+  const double held = sharded ? kept_elements(in_.parameters) : elements_of(in_.parameters);
   add(MemoryClass::parameters, held * graph::size_of(sharded ? types_.kept : types_.parameter), "parameters");
-  if (!in_.plan.offload.optimizer) add(MemoryClass::optimizer, kept * optimizer_state_bytes(types_, in_.training.optimizer), "optimizer state");
+  if (!in_.plan.offload.optimizer) add(MemoryClass::optimizer, kept_elements(trained_) * optimizer_state_bytes(types_, in_.training.optimizer), "optimizer state");
   if (!sharded && (types_.main_gradient || data_ranks(in_.plan) > 1)) {
-    const bool divided = in_.plan.sharding == plan::Sharding::zero2;
-    add(MemoryClass::gradients, (divided ? kept : all) * graph::size_of(types_.gradient), bucket_copies() ? "buckets of DDP" : "gradients");
-    if (keeps_raw()) add(MemoryClass::gradients, all * graph::size_of(types_.raw_gradient), "gradients of the last micro-batch");
+    add(MemoryClass::gradients, gradient_elements() * graph::size_of(types_.gradient), bucket_copies() ? "buckets of DDP" : "gradients");
+    if (keeps_raw()) add(MemoryClass::gradients, elements_of(trained_) * graph::size_of(types_.raw_gradient), "gradients of the last micro-batch");
   }
 }
 
 StateActions State::build() {
   out_.chunks.resize(in_.chunks.size());
   const bool sharded = fully_sharded(in_.plan.sharding);
-  for (std::size_t c = 0; c < in_.chunks.size(); ++c) {
-    if (sharded) {
-      units(c);
-    } else {
-      buckets(c);
-      call_pieces(c);
-    }
-  }
+  for (std::size_t c = 0; c < in_.chunks.size(); ++c) sharded ? units(c) : buckets(c);
   if (types_.main_gradient) {
-    const double all = elements_where(trained_, is_dense) + elements_where(trained_, is_expert);
-    const double bytes = (in_.plan.sharding == plan::Sharding::zero2 ? kept_elements(trained_) : all) * graph::size_of(types_.gradient);
+    const double bytes = gradient_elements() * graph::size_of(types_.gradient);
     out_.step.begin.push_back(SideKernels{.name = "zero gradient buffer", .work = graph::MemoryBound{.kind = graph::MemoryKind::copy, .read = Bytes(), .written = Bytes(bytes), .flops = Flops()}});
   }
   for (const Token token : reduced_) out_.step.finish.push_back(Wait{token});

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "sim/graph/trained.h"
 #include "sim/lower/segment/liveness.h"
 #include "sim/lower/segment/schedule.h"
 #include "sim/lower/segment/storage.h"
@@ -80,7 +81,7 @@ class ParameterUses {
     shard.dtype = parameter.outputs[0].dtype;
     shard.tensor_sharded = marks.tensor_sharded[node];
     shard.expert = marks.expert[node];
-    shard.trained = compiled_.graph.gradients.empty() || compiled_.graph.gradients.contains(NodeId{node});
+    shard.trained = graph::is_trained(compiled_.graph, NodeId{node});
     const auto read = first_read_.find({node, at});
     if (read != first_read_.end()) shard.used_at = place_[read->second];
     shard.ready_at = ready_at(node, at);

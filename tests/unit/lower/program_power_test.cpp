@@ -187,3 +187,24 @@ TEST_CASE("a product between a gather and a reduce-scatter in pieces") {
   CHECK(pieces[1].reader == 4);
   CHECK(pieces[2].reader == 4);
 }
+
+// As above, the optimizer's update in place of the stream: 16 bytes of each of 1,000 elements read take 1 ms. Frozen, they are not updated.
+TEST_CASE("the update of trained parameters lowers the mean power, frozen ones are none") {
+  TaskCosts costs = millisecond();
+  costs.power = kPower;
+  costs.kernel = [inner = costs.kernel](const graph::Work& work) {
+    cost::Estimate e = inner(work);
+    if (const auto* bytes = std::get_if<graph::MemoryBound>(&work)) e.time = Seconds(1e-3 * bytes->read.value() / 16000.0);
+    return e;
+  };
+  Training t = fake::bare();
+  t.optimizer = Optimizer::adamw;
+  SegmentedModel m = model_of({product()});
+  const auto of_product = [&] {
+    const Lowered l = fake::lowered(m, {}, t, fake::gpus(1, 1), costs);
+    return l.workload.programs[0].tasks.at(0).device.value();
+  };
+  CHECK(of_product() == Approx(1e-3 / 0.7675919));
+  m.segments[0].parameters[0].trained = false;
+  CHECK(of_product() == Approx(1.7320508e-3));
+}
