@@ -111,14 +111,18 @@ void write_reports(const Flags& flags, const check::Report& report) {
   if (!flags.report.empty()) write_accuracy_page(flags.report, report);
 }
 
+void check_left_out(const Flags& flags, const std::vector<check::Record>& records) {
+  for (const std::string& file : flags.left_out) {
+    if (std::any_of(records.begin(), records.end(), [&](const check::Record& r) { return r.file == file; })) continue;
+    throw InputError({.file = "--leave-out", .where = "", .found = "\"" + file + "\"", .expected = "the name of a file of training records among those that are checked, without .json[.gz]", .hint = ""});
+  }
+}
+
 /// The rows of each file that is left out, predicted with profiles that owe nothing to it.
 void add_left_out(const Flags& flags, const std::vector<check::Record>& records, const check::Sources& sources, const check::PredictOptions& options, check::Report& report) {
   for (const std::string& file : flags.left_out) {
     std::vector<check::Record> rows;
     std::copy_if(records.begin(), records.end(), std::back_inserter(rows), [&](const check::Record& r) { return r.file == file; });
-    if (rows.empty()) {
-      throw InputError({.file = "--leave-out", .where = "", .found = "\"" + file + "\"", .expected = "the name of a file of training records among those that are checked, without .json[.gz]", .hint = ""});
-    }
     std::vector<std::string> notes;
     check::PredictOptions without = options;
     without.profiles = check::profiles_without(file, notes);
@@ -159,6 +163,7 @@ ExitCode run_check(const Flags& flags) {
   }
   std::optional<check::Suite> suite;
   if (!flags.suite.empty()) suite = check::read_suite(flags.suite);
+  check_left_out(flags, records);
   check::Report report;
   report.rows = check::predict(records, sources, run_engine, options);
   report.rows.insert(report.rows.end(), collectives.begin(), collectives.end());

@@ -28,12 +28,6 @@ std::vector<int> divisors(std::int64_t n, std::int64_t most) {
   return found;
 }
 
-/// What may stand between the two backward passes of a zero-bubble schedule (plan legality: zero_bubble_sharding).
-bool splits_with(const StateOption& option) {
-  const bool sharded = option.sharding == Sharding::fsdp || option.sharding == Sharding::hybrid;
-  return sharded ? !option.fsdp.reshard_after_forward : option.sharding != Sharding::zero2;
-}
-
 class Enumerator {
  public:
   Enumerator(const Axes& axes, const plan::ModelShape& model, const cluster::Cluster& cluster, const Plan& base, const graph::OperatorGraph* graph)
@@ -149,11 +143,13 @@ class Enumerator {
       Axes without = axes_;
       for (const Sharding sharding : axes_.sharding) {
         without.sharding = {sharding};
-        Plan plain = p;
-        plain.schedule = Schedule::one_f_one_b;
-        const std::uint64_t options = state_options(without, {.nodes = nodes_, .plan = plain}, resized_).size();
-        const std::uint64_t left = state_options(without, {.nodes = nodes_, .plan = p}, resized_).size();
-        if (left < options) reject("zero_bubble_sharding", options - left, "the zero-bubble schedule with parameters resharded after the forward pass: PyTorch's pipeline stages keep them gathered between the two backward passes");
+        if (p.schedule == Schedule::zero_bubble) {
+          Plan plain = p;
+          plain.schedule = Schedule::one_f_one_b;
+          const std::uint64_t options = state_options(without, {.nodes = nodes_, .plan = plain}, resized_).size();
+          const std::uint64_t left = state_options(without, {.nodes = nodes_, .plan = p}, resized_).size();
+          if (left < options) reject("zero_bubble_sharding", options - left, "the zero-bubble schedule with parameters resharded after the forward pass: PyTorch's pipeline stages keep them gathered between the two backward passes");
+        }
         if (sharding == Sharding::zero2 && p.pp > 1) {
           reject("zero2_with_pipeline", axes_.buckets.size() * (axes_.offload_optimizer ? 2 : 1), "ZeRO-2 in a pipeline would reduce every micro-batch apart, which DeepSpeed refuses; ZeRO-1 takes the same optimizer memory");
         }
@@ -282,7 +278,7 @@ std::vector<StateOption> state_options(const Axes& axes, const Layout& layout, c
         break;
     }
   }
-  if (splits) std::erase_if(options, [](const StateOption& option) { return !splits_with(option); });
+  if (splits) std::erase_if(options, [](const StateOption& option) { return !plan::split_backward_allows(option.sharding, option.fsdp.reshard_after_forward); });
   return with_offload(axes, std::move(options));
 }
 

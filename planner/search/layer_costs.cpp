@@ -132,7 +132,6 @@ void add_gradients(const lower::ModelSegment& segment, const std::vector<double>
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->ready_at < b->ready_at; });
   for (const lower::ParameterShard* p : order) {
     const double elements = static_cast<double>(p->elements);
-    if (p->tensor_sharded) ++cost.tensor_sharded;
     if (!p->trained) {
       cost.frozen += elements;
       ++cost.frozen_tensors;
@@ -140,6 +139,7 @@ void add_gradients(const lower::ModelSegment& segment, const std::vector<double>
       if (p->expert) ++cost.frozen_expert_tensors;
       continue;
     }
+    if (p->tensor_sharded) ++cost.tensor_sharded;
     const double ready = after.empty() ? 0.0 : after[std::min<std::size_t>(p->ready_at, after.size() - 1)];
     cost.gradients.push_back({.ready = before + ready, .elements = elements, .tensors = 1, .expert = p->expert});
     (p->expert ? cost.expert : cost.dense) += elements;

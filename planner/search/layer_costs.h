@@ -45,7 +45,7 @@ struct SegmentCost {
   double frozen = 0.0, frozen_expert = 0.0;  // elements that are not trained: all of them, of experts
   int frozen_tensors = 0, frozen_expert_tensors = 0;
   int tensors = 0;
-  int tensor_sharded = 0;                    // parameters divided over tensor-parallel ranks
+  int tensor_sharded = 0;                    // trained parameters divided over tensor-parallel ranks
   double saved = 0.0, forward_peak = 0.0, backward_peak = 0.0, boundary = 0.0, held = 0.0;  // bytes, as in lower::ModelSegment
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "planner/search/exact.h"
 #include "planner/search/plan_words.h"
 #include "planner/search/report.h"
 #include "sim/core/units_text.h"
@@ -56,7 +57,7 @@ class Page {
     line(fmt::format("  listed in {:.2f} s, estimated in {:.2f} s ({:.0f} plans a second on {} thread{}), leaders simulated in {:.2f} s{}",
                      r.enumerate_s, r.estimate_s, static_cast<double>(r.estimated) / std::max(1e-9, r.estimate_s), in_.options.threads, in_.options.threads == 1 ? "" : "s", r.exact_s,
                      r.simulated > 0 ? fmt::format("; estimates within {:.1f} % of the simulated", 100.0 * r.largest_estimate_error) : ""));
-    if (r.too_long > 0) line(fmt::format("  {} of the leaders and the front are ranked by their estimate: they have more micro-batches x layers than are simulated (100,000)", r.too_long));
+    if (r.too_long > 0) line(fmt::format("  {} of the leaders and the front are ranked by their estimate: they have more micro-batches x layers than are simulated ({})", r.too_long, scenario::grouped(static_cast<std::int64_t>(kMostWork))));
     line(fmt::format("  memory: {} a GPU; a plan fits if what it needs and {:.3g} % on top (--memory-margin) are there; \"shown\" counts blocks too that the allocator holds and can give back",
                      to_text(capacity_), 100.0 * in_.options.memory_margin));
   }

@@ -92,7 +92,7 @@ std::size_t ByteSource::read(char* into, std::size_t size) {
     file_->at += got;
     if (got < size) got += file_->from_file(into + got, size - got);
   }
-  if (got < size && file_->handle != nullptr && std::ferror(file_->handle) != 0) damage_ = "the file system gives no more of it";
+  if (got < size && file_->handle != nullptr && std::ferror(file_->handle) != 0) damage_ = kReadError;
   text_done_ += got;
   return got;
 }

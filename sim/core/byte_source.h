@@ -10,6 +10,9 @@ namespace sgsim {
 /// What ByteSource::damage says of a gzip file whose end is missing.
 inline constexpr const char* kEndsEarly = "unexpected end of file";
 
+/// And of a file that the file system could not read to its end.
+inline constexpr const char* kReadError = "the file system gives no more of it";
+
 /// A file read front to back, unpacked when it is gzip (members one behind the other included). A gzip file that ends early, or is damaged, gives
 /// every byte that could be unpacked before that.
 class ByteSource {
@@ -25,7 +28,7 @@ class ByteSource {
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
 
-  /// Reads up to `size` bytes; 0 at the end.
+  /// Reads `size` bytes, fewer only at the end.
   [[nodiscard]] std::size_t read(char* into, std::size_t size);
   [[nodiscard]] bool packed() const;
   /// Why the file ended early, empty when it did not (known once `read` gave 0).

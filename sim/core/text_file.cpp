@@ -23,16 +23,8 @@ constexpr const char* kAgain = "copy or download it again";
 
 /// Files of ours are whole, or refused.
 std::string all_of(ByteSource& source, const std::string& name, std::size_t limit) {
-  std::string content;
-  std::vector<char> block(1 << 20);
-  while (const std::size_t got = source.read(block.data(), block.size())) {
-    content.append(block.data(), got);
-    if (content.size() > limit) unreadable(name, "more than " + std::to_string(limit) + " bytes" + (source.packed() ? " once unpacked" : ""));  // a device may never end
-  }
-  if (!source.packed() && !source.damage().empty()) unreadable(name, "a read error");
-  if (source.damage() == kEndsEarly) unreadable(name, "a gzip file that ends too early", kAgain);
-  const std::string& damage = source.damage().empty() ? source.wrong_checksum() : source.damage();
-  if (!damage.empty()) unreadable(name, "damaged gzip data (" + damage + ")", kAgain);
+  std::string content = read_unpacked(source, name, limit);
+  if (!source.wrong_checksum().empty()) unreadable(name, "damaged gzip data (" + source.wrong_checksum() + ")", kAgain);
   if (source.bytes_behind() > 0) unreadable(name, std::to_string(source.bytes_behind()) + " bytes behind the gzip data", kAgain);
   return content;
 }
@@ -54,6 +46,19 @@ std::string pack_gzip(std::string_view content) {
 }
 
 }  // namespace
+
+std::string read_unpacked(ByteSource& source, const std::string& name, std::size_t limit) {
+  std::string content;
+  std::vector<char> block(1 << 20);
+  while (const std::size_t got = source.read(block.data(), block.size())) {
+    content.append(block.data(), got);
+    if (content.size() > limit) unreadable(name, "more than " + std::to_string(limit) + " bytes" + (source.packed() ? " once unpacked" : ""));  // a device may never end
+  }
+  if (source.damage() == kReadError) unreadable(name, "a read error");
+  if (source.damage() == kEndsEarly) unreadable(name, "a gzip file that ends too early", kAgain);
+  if (!source.damage().empty()) unreadable(name, "damaged gzip data (" + source.damage() + ")", kAgain);
+  return content;
+}
 
 std::string unpack_gzip(std::string_view content, const std::string& name, std::size_t limit) {
   ByteSource source(ByteSource::Content{content});

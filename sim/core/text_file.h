@@ -9,6 +9,12 @@ namespace sgsim {
 /// No input file of ours is larger once unpacked; a larger one is refused before it fills the memory.
 inline constexpr std::size_t kLargestTextFile = std::size_t{4} << 30;
 
+class ByteSource;
+
+/// Everything that can be unpacked. Throws InputError where it ends early, is damaged or larger than `limit`; what its checksum says and what
+/// stands behind the gzip data is the caller's. `name` is for errors.
+[[nodiscard]] std::string read_unpacked(ByteSource& source, const std::string& name, std::size_t limit);
+
 /// The content of a file; gzip is unpacked, whatever the name. Throws InputError when it is missing, unreadable,
 /// truncated, damaged or larger than `limit` bytes.
 [[nodiscard]] std::string read_text_file(const std::string& path, std::size_t limit = kLargestTextFile);

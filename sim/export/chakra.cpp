@@ -10,6 +10,7 @@
 #include "sim/export/self_time.h"
 #include "sim/export/times.h"
 #include "sim/export/words.h"
+#include "sim/trace/all_ranks.h"
 #include "sim/trace/steps.h"
 
 namespace sgsim::exporting {
@@ -251,6 +252,7 @@ class RankWriter {
   void put_group(const trace::Collective& collective, Writer& node) {
     if (collective.group == trace::kNone) return;
     const trace::Group& group = run_.groups[collective.group];
+    if (trace::is_all_ranks(run_, group)) return;  // without a name it is read as all ranks again
     put_text(node, "pg_name", std::to_string(chakra_group_number(collective.group)));
     put_text(node, "group_name", run_.strings.at(group.name));
     if (group.description != 0) put_text(node, "pg_desc", run_.strings.at(group.description));

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/export/export.h"
+#include "sim/trace/all_ranks.h"
 
 namespace sgsim::exporting {
 
@@ -31,7 +32,7 @@ std::string chakra_groups(const trace::ImportedRun& run, Diagnostics& report) {
     const std::string& name = run.strings.at(run.groups[g].name);
     if (const auto members = members_of(run, run.groups[g])) {
       groups[std::to_string(chakra_group_number(g))] = *members;
-    } else if (used.count(g) != 0) {
+    } else if (used.count(g) != 0 && !trace::is_all_ranks(run, run.groups[g])) {
       report.add("export.chakra.group_without_members", Severity::error, fmt::format("\"{}\" of {} ranks: the trace does not list them, comm_group.json lacks {}", name, run.groups[g].size, chakra_group_number(g)));
     }
   }

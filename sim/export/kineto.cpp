@@ -89,8 +89,9 @@ class RankWriter {
 
   /// "[[4, 2048], []] ["float", "Scalar"]": the extents of the inputs, and their types.
   void write_shapes(std::string_view shapes, bool follows) {
-    const std::size_t split = shapes.rfind(" [");
-    const std::string_view dims = shapes.substr(0, split), types = split == std::string_view::npos ? std::string_view() : shapes.substr(split + 1);
+    const std::size_t split = shapes.find("] [");  // inside a list a comma stands between
+    const bool typed = split != std::string_view::npos;
+    const std::string_view dims = typed ? shapes.substr(0, split + 1) : shapes, types = typed ? shapes.substr(split + 2) : std::string_view();
     if (!dims.starts_with('[') || !nlohmann::json::accept(dims) || !(types.empty() || nlohmann::json::accept(types))) return count("shapes_lost", Severity::warning, shapes);
     out_ += fmt::format("{}\"Input Dims\": {}", follows ? ", " : "", dims);
     if (!types.empty()) out_ += fmt::format(", \"Input type\": {}", types);

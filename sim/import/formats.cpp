@@ -190,6 +190,7 @@ std::vector<Imported> import_folder(const std::string& folder, const Progress& p
     throw InputError({.file = folder, .where = "", .found = fmt::format("{} files ({} of them in subfolders), none of a known format{}", files.paths.size(), files.nested.size(), example),
                       .expected = "files of " + names(), .hint = files.hidden.empty() ? "" : "hidden folders are passed over: " + files.hidden.front()});
   }
+  const std::size_t heads = bad.size();  // files whose beginning could not be read
   std::vector<Imported> result;
   for (const auto& [index, paths] : by_format) {
     std::vector<std::vector<std::string>> together{paths};
@@ -201,7 +202,7 @@ std::vector<Imported> import_folder(const std::string& folder, const Progress& p
       for (Imported& one : read_good(formats()[index], some, progress, bad)) result.push_back(std::move(one));
     }
   }
-  if (result.empty()) throw bad.back().error;
+  if (result.empty()) throw bad.at(heads).error;  // what went wrong first: later ones may follow from it
   merge_execution_traces(result);
   std::visit([&](auto& first) { tell(files, unknown, bad, first.report); }, result.front());
   return result;
@@ -213,12 +214,7 @@ FileHead read_head(const std::string& path) {
   FileHead head{.path = path, .bytes = std::string(kHeadBytes, '\0')};
   if (!std::filesystem::is_regular_file(path)) throw InputError({.file = path, .where = "", .found = "no readable file", .expected = "a trace, graph or topology file", .hint = ""});
   ByteSource source(path);
-  std::size_t read = 0;
-  while (read < head.bytes.size()) {
-    const std::size_t got = source.read(head.bytes.data() + read, head.bytes.size() - read);
-    if (got == 0) break;
-    read += got;
-  }
+  const std::size_t read = source.read(head.bytes.data(), head.bytes.size());
   head.packed = source.packed();
   if (read == 0) {
     const std::string reason = source.damage().empty() ? "" : " (" + source.damage() + ")";

@@ -69,12 +69,6 @@ void check_tensor(const ModelShape& m, const Plan& p, Rules& rules) {
   }
 }
 
-/// PyTorch's pipeline stages hold FSDP's resharding and reductions back until the last weight gradients (distributed/pipelining/stage.py).
-bool split_backward_allows(const Plan& p) {
-  const bool sharded = p.sharding == Sharding::fsdp || p.sharding == Sharding::hybrid;
-  return sharded ? !p.fsdp.reshard_after_forward : p.sharding != Sharding::zero2;
-}
-
 void check_pipeline(const ModelShape& m, const Plan& p, Rules& rules) {
   const std::int64_t chunks = static_cast<std::int64_t>(p.pp) * p.virtual_stages;
   if (m.layers > 0) {
@@ -88,7 +82,7 @@ void check_pipeline(const ModelShape& m, const Plan& p, Rules& rules) {
   }
   if (p.schedule == Schedule::zero_bubble) {
     rules.require(p.pp > 1, "zero_bubble_needs_stages", "the zero-bubble schedule with pp 1: there is no bubble to fill; use 1f1b or pp > 1");
-    rules.require(split_backward_allows(p), "zero_bubble_sharding", "the zero-bubble schedule with ZeRO-2 or with parameters resharded after the forward pass: between the two backward passes of a micro-batch PyTorch's pipeline stages keep units gathered and gradients whole; use ddp, zero1, fsdp with fsdp.reshard_after_forward false, or 1f1b");
+    rules.require(split_backward_allows(p.sharding, p.fsdp.reshard_after_forward), "zero_bubble_sharding", "the zero-bubble schedule with ZeRO-2 or with parameters resharded after the forward pass: between the two backward passes of a micro-batch PyTorch's pipeline stages keep units gathered and gradients whole; use ddp, zero1, fsdp with fsdp.reshard_after_forward false, or 1f1b");
   }
   rules.require(!(p.sharding == Sharding::zero2 && p.pp > 1), "zero2_with_pipeline", [&] { return fmt::format("ZeRO-2 with pipeline parallel {}: each rank keeps its part of the gradients only, so all {} micro-batches would be reduced one by one, which DeepSpeed's pipeline engine refuses; use zero1 (the same optimizer memory) or fsdp", p.pp, p.micro_batches()); });
   if (!p.stage_layers.empty()) {
@@ -136,6 +130,11 @@ void check_sharding(const Plan& p, const cluster::Cluster& c, Rules& rules) {
 }
 
 }  // namespace
+
+bool split_backward_allows(Sharding sharding, bool reshard_after_forward) {
+  const bool sharded = sharding == Sharding::fsdp || sharding == Sharding::hybrid;
+  return sharded ? !reshard_after_forward : sharding != Sharding::zero2;
+}
 
 std::vector<Violation> check_plan(const ModelShape& model, const Plan& plan, const cluster::Cluster& cluster) {
   Rules sizes;

@@ -22,6 +22,7 @@ bool together(const trace::ImportedRun& run, const trace::Matched& m, Nanosecond
   for (const trace::Member& member : m.members) {
     if (const trace::DeviceOp* op = trace::kernel_of(run, member)) last = std::max(last, op->start), first_end = std::min(first_end, trace::end_of(*op));
   }
+  if (first_end == std::numeric_limits<Nanoseconds>::max()) return false;  // none has a start time
   return last <= first_end + skew;
 }
 

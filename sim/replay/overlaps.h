@@ -19,7 +19,7 @@ struct Overlaps {
   std::uint64_t not_kept = 0;            // that would need more lanes than kMostLanes: the next operation waits for their end
 };
 
-/// Operations of one stream at once, beyond which overlaps are not kept.
+/// Lanes of a rank, over its streams, beyond which overlaps are not kept.
 inline constexpr std::size_t kMostLanes = 64;
 
 /// "import.replay.overlaps_of_several_kept" and "overlaps_not_kept".

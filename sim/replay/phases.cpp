@@ -196,7 +196,7 @@ StagePasses find_passes(const trace::ImportedRun& run, const trace::RankTrace& r
     const std::size_t forward = passes.forward.size(), backward = passes.backward.size();
     const std::string numbers = std::to_string(forward) + " forward and " + std::to_string(backward) + " backward passes in " + (several_steps(run, rank) ? "its last step" : "its step");
     const std::string hint = backward == 0 && run.format != "own_timeline" ? "no operator of the autograd engine (\"autograd::engine::evaluate_function\") is in the file: record a training step, with host operators (ProfilerActivity.CPU)"
-                             : forward == backward ? "give --captured-micro-batches " + std::to_string(forward)
+                             : forward == backward && forward > 0 && forward != static_cast<std::size_t>(micro_batches) ? "give --captured-micro-batches " + std::to_string(forward)
                                                    : "passes are told apart by the autograd engine's operators, \"Optimizer.step\" annotations, sends and receives: record whole steps with host operators";
     throw InputError({.file = rank.file, .where = rank.rank >= 0 ? "rank " + std::to_string(rank.rank) : "", .found = numbers, .expected = std::to_string(micro_batches) + " of each, one a micro-batch", .hint = hint});
   }

@@ -204,7 +204,7 @@ Nanoseconds Scaling::captured_time(std::uint32_t rank, std::uint32_t index, cons
   const Nanoseconds whole = least != least_.end() ? least->second : run_.ranks[rank].device_ops[c.device_op].duration;
   if (complete_.count({rank, index}) != 0 || trace::waiting_apart(run_)) return whole;
   const auto most = static_cast<Nanoseconds>(model.time().value() * 1e9 * slowdown * (1.0 + kErrors * model.sigma));
-  if (whole <= most) {
+  if (c.bytes < 0.0 || whole <= most) {  // of what has no size the model accounts for nothing
     report.add("import.rescale.transfer_with_waiting", Severity::warning, run_.strings.at(c.name));
     return whole;
   }

@@ -41,9 +41,6 @@ std::uint32_t size_of(const trace::ImportedRun& run, const trace::Group& group, 
   return static_cast<std::uint32_t>(role == Role::tensor ? said.tp : role == Role::data ? said.dp : 0);
 }
 
-/// A communicator of which the file says neither name, members nor size: all ranks.
-bool is_all_ranks(const trace::ImportedRun& run, const trace::Group& group) { return group.size == 0 && group.ranks.empty() && run.strings.at(group.name).empty(); }
-
 /// What the files contradict each other in, as the import says it.
 std::string contradictions(const Diagnostics& matching) {
   std::string text;
@@ -72,7 +69,7 @@ std::string machines_text() {
 class Network {
  public:
   Network(const trace::ImportedRun& run, const trace::Matching& matching, const Machine* machine, const Sizes& said, Diagnostics& report)
-      : run_(run), matching_(matching), machine_(machine), said_(said), report_(report), told_(trace::ranks_told(run)), ranks_(ranks_of(run, said)), tensor_(largest(run, Role::tensor, said)) {}
+      : run_(run), differ_(contradictions(matching.report)), machine_(machine), said_(said), report_(report), told_(trace::ranks_told(run)), complete_(trace::ranks_missing(run, told_).empty()), ranks_(ranks_of(run, said)), tensor_(largest(run, Role::tensor, said)) {}
 
   Nanoseconds time(const trace::RankTrace& rank, const trace::Collective& c, const trace::Matched* matched) {
     const std::string& name = run_.strings.at(c.name);
@@ -100,21 +97,20 @@ class Network {
 
   /// Chakra's reader has taken as many parts of an all-gather over all ranks as the files tell of ranks; there may be more.
   double bytes_of(const trace::Collective& c, std::size_t ranks) const {
-    const bool parts = run_.format == "chakra" && c.kind == trace::CommKind::all_gather && c.group != kNone && is_all_ranks(run_, run_.groups[c.group]);
+    const bool parts = run_.format == "chakra" && c.kind == trace::CommKind::all_gather && c.group != kNone && trace::is_all_ranks(run_, run_.groups[c.group]);
     return parts ? c.bytes * static_cast<double>(ranks) / told_ : c.bytes;
   }
 
   /// Of an operation that its communicator's other imported members do not have, or have with another size, no time can be told.
   void check_agreement(const trace::RankTrace& rank, const trace::Collective& c, const trace::Matched* matched) const {
+    if (differ_.empty()) return;
     const auto bytes = [&](const trace::Member& m) { return run_.ranks[m.rank].collectives[m.collective].bytes; };
     const auto agrees = [&](const trace::Member& m) { return c.uneven || bytes(m) == c.bytes || bytes(m) < 0.0; };
     const bool alike = matched != nullptr && std::all_of(matched->members.begin(), matched->members.end(), agrees);
     const auto in_group = [&](const trace::Collective& other) { return other.group == c.group; };
     const auto uses = [&](const trace::RankTrace& r) { return std::any_of(r.collectives.begin(), r.collectives.end(), in_group); };
     if (alike || c.group == kNone || std::count_if(run_.ranks.begin(), run_.ranks.end(), uses) < 2) return;
-    const std::string differ = contradictions(matching_.report);
-    if (differ.empty()) return;
-    throw InputError({.file = rank.file, .where = "", .found = fmt::format("ranks that contradict each other at {} of {}: {}", trace::operation_name(run_, c), trace::rank_name(rank), differ),
+    throw InputError({.file = rank.file, .where = "", .found = fmt::format("ranks that contradict each other at {} of {}: {}", trace::operation_name(run_, c), trace::rank_name(rank), differ_),
                       .expected = "one order, kind and size of operations on all ranks of a communicator", .hint = "sgsim import counts every such operation (import.match)"});
   }
 
@@ -135,10 +131,9 @@ class Network {
       for (const std::int32_t r : group->ranks) result.push_back(GpuId{static_cast<std::uint32_t>(r)});
       return result;
     }
-    if (group != nullptr && is_all_ranks(run_, *group) && (told_ > 1 || said_.dp > 0 || said_.tp > 0)) return all_ranks();
+    if (group != nullptr && trace::is_all_ranks(run_, *group) && (told_ > 1 || said_.dp > 0 || said_.tp > 0)) return all_ranks();
     const std::uint32_t size = group == nullptr ? 0 : size_of(run_, *group, said_);
-    const bool complete = trace::ranks_missing(run_, told_).empty();
-    if (matched != nullptr && matched->members.size() > 1 && (size == 0 ? complete : size <= matched->members.size())) {
+    if (matched != nullptr && matched->members.size() > 1 && (size == 0 ? complete_ : size <= matched->members.size())) {
       for (const trace::Member& m : matched->members) result.push_back(gpu_of(m.rank));
       return result;
     }
@@ -174,11 +169,12 @@ class Network {
   }
 
   const trace::ImportedRun& run_;
-  const trace::Matching& matching_;
+  const std::string differ_;  // what the files contradict each other in; empty: nothing
   const Machine* machine_;
   const Sizes& said_;
   Diagnostics& report_;
   std::uint32_t told_;
+  bool complete_;  // no rank of those is missing
   int ranks_;
   std::uint32_t tensor_;  // the largest group of that role
 };
@@ -339,7 +335,7 @@ void check_durations(const trace::ImportedRun& run, Diagnostics& report) {
 /// Sizes that are given hold for all ranks: a job is not smaller than its files.
 void check_said(const trace::ImportedRun& run, const Sizes& said) {
   const std::int64_t given = std::int64_t{std::max(1, said.dp)} * std::max(1, said.tp), told = trace::ranks_told(run);
-  const bool asked = std::any_of(run.groups.begin(), run.groups.end(), [&](const trace::Group& group) { return is_all_ranks(run, group); });
+  const bool asked = std::any_of(run.groups.begin(), run.groups.end(), [&](const trace::Group& group) { return trace::is_all_ranks(run, group); });
   if (!asked || (said.dp == 0 && said.tp == 0) || given >= told) return;
   throw InputError({.file = run.ranks.front().file, .where = "", .found = fmt::format("--captured-dp and --captured-tp of {} ranks, and files that tell of {}", given, told),
                     .expected = "sizes that hold all of them", .hint = "without these flags it is simulated as the files tell"});

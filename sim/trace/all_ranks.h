@@ -12,6 +12,9 @@ namespace sgsim::trace {
 /// 1: one file that does not say.
 [[nodiscard]] std::uint32_t ranks_told(const ImportedRun& run);
 
+/// Whether a communicator is that of all ranks: the file says neither its name, nor members, nor a size.
+[[nodiscard]] inline bool is_all_ranks(const ImportedRun& run, const Group& group) { return group.size == 0 && group.ranks.empty() && run.strings.at(group.name).empty(); }
+
 /// Numbers from 0 to `total` - 1 that no imported rank has; none where not every file has a number.
 [[nodiscard]] std::vector<std::uint32_t> ranks_missing(const ImportedRun& run, std::uint32_t total);
 

@@ -92,6 +92,8 @@ class Matcher {
   void match_operation(std::uint32_t g, std::uint32_t index, const std::string& name) {
     Matched m{.group = g, .sequence = index, .members = {}};
     Nanoseconds least = std::numeric_limits<Nanoseconds>::max(), sum = 0;
+    bool any_kernel = false;
+    Nanoseconds timed = 0;  // members with a time
     const Collective* first = nullptr;
     std::uint32_t first_rank = 0;
     for (const auto& [r, list] : lists_[g]) {
@@ -105,12 +107,14 @@ class Matcher {
       }
       m.members.push_back({r, list[index]});
       if (c.device_op == kNone) continue;
-      const Nanoseconds duration = run_.ranks[r].device_ops[c.device_op].duration;
-      least = std::min(least, duration), sum += duration;
+      any_kernel = true;
+      const DeviceOp& kernel = run_.ranks[r].device_ops[c.device_op];
+      if (kernel.start == kNoTime && kernel.duration == 0) continue;  // the file gives no time for it
+      least = std::min(least, kernel.duration), sum += kernel.duration, ++timed;
     }
-    if (least == std::numeric_limits<Nanoseconds>::max()) return;  // no kernels
-    m.transfer = least;
-    m.waiting = sum - least * static_cast<Nanoseconds>(m.members.size());
+    if (!any_kernel) return;
+    m.transfer = timed > 0 ? least : 0;
+    m.waiting = sum - m.transfer * timed;
     result_.report.add("import.match.matched", Severity::info, name);
     result_.operations.push_back(std::move(m));
   }

@@ -75,12 +75,13 @@ class PairMatcher {
       result_.report.add("import.match.sizes_differ", Severity::error, name_ + ", " + ranks + ", transfer " + std::to_string(index) + ": " + operation_name(run_, a) + ", " + operation_name(run_, b));
     }
     if (a.device_op == kNone || b.device_op == kNone) return;
-    const Nanoseconds left = run_.ranks[sent.rank].device_ops[a.device_op].duration, right = run_.ranks[received.rank].device_ops[b.device_op].duration;
+    const DeviceOp &left = run_.ranks[sent.rank].device_ops[a.device_op], &right = run_.ranks[received.rank].device_ops[b.device_op];
+    const auto untimed = [](const DeviceOp& op) { return op.start == kNoTime && op.duration == 0; };
     const std::uint32_t channel = 1 + from * static_cast<std::uint32_t>(run_.ranks.size()) + to;
     Matched m{.group = group_, .sequence = index, .kind = a.kind == CommKind::send_receive ? CommKind::send_receive : CommKind::send, .bytes = std::max(a.bytes, b.bytes), .members = {sent, received}, .channel = channel};
     std::sort(m.members.begin(), m.members.end());
-    m.transfer = std::min(left, right);
-    m.waiting = std::max(left, right) - m.transfer;
+    m.transfer = untimed(left) ? right.duration : untimed(right) ? left.duration : std::min(left.duration, right.duration);
+    m.waiting = untimed(left) || untimed(right) ? 0 : std::max(left.duration, right.duration) - m.transfer;
     result_.report.add("import.match.transfers_matched", Severity::info, name_ + ", " + ranks);
     result_.operations.push_back(std::move(m));
   }

@@ -93,7 +93,7 @@ void Groups::finish(trace::ImportedRun& run) const {
       continue;
     }
     // A communicator without a name is all ranks, as far as the files tell.
-    const bool all = run.groups[c.group].name == 0 || run.strings.at(run.groups[c.group].name).empty();
+    const bool all = trace::is_all_ranks(run, run.groups[c.group]);
     if (all) c.bytes *= static_cast<double>(told);
     const std::string how = all ? ": " + std::to_string(told) + (told == 1 ? " part" : " parts") + ", of the ranks that the files tell of" : ": the size of its communicator is not known; one rank's part";
     run.report.add("import.chakra.gathered_size_guessed", Severity::warning, run.strings.at(c.name) + how);

@@ -83,7 +83,7 @@ class Reader {
     Nanoseconds waiting = 0;
     std::uint32_t group_size = 0;  // 0: not in the file
   };
-  /// The run of kernels that is open on a stream: its kernels follow it in the file.
+  /// The run of kernels that is open on a thread: its kernels follow it in the file.
   struct Open {
     Nanoseconds end = 0;
     std::uint32_t op = trace::kNone;
@@ -245,7 +245,6 @@ class Reader {
 
   void add_sizes(trace::RankTrace& rank) {
     if (text_.empty() || rank.device_ops.empty()) return;
-    if (rank.threads.empty()) rank.threads.emplace_back();
     rank.ops.push_back({.start = rank.device_ops.front().start, .duration = 0, .id = -1, .name = run_.strings.intern("sizes: " + text_), .shapes = 0, .thread = 0, .kind = trace::HostKind::annotation});
   }
 

@@ -35,7 +35,7 @@ class StageBuilder {
   const std::vector<Chunk>& chunks_;
   StageProgram program_;
   StateActions state_;
-  int sharded_tensors_ = 0;  // parameters divided over the tensor-parallel group
+  int sharded_tensors_ = 0;  // trained parameters divided over the tensor-parallel group
   std::vector<ChunkBoundary> boundaries_;
   std::map<std::tuple<bool, int, Gradients, std::size_t>, std::uint32_t> pieces_;
 };
@@ -137,7 +137,7 @@ void StageBuilder::end_step() {
 Stage StageBuilder::build() {
   const auto parameters = owned_parameters(in_.model, in_.stages, stage_);
   for (const auto& chunk : parameters) {
-    for (const OwnedParameter& p : chunk) sharded_tensors_ += p.shard->tensor_sharded ? 1 : 0;
+    for (const OwnedParameter& p : chunk) sharded_tensors_ += p.shard->tensor_sharded && p.shard->trained ? 1 : 0;
   }
   const auto new_token = [this] { return program_.new_token(); };
   state_ = state_actions({.chunks = chunks_, .parameters = parameters, .plan = in_.plan, .training = in_.training, .shard_group = in_.shard_group, .host_link = in_.host_link, .new_token = new_token});

@@ -202,6 +202,11 @@ TEST_CASE("Kineto: shapes of operators come back") {
   const trace::ImportedRun back = import::kineto::read({path}, {});
   CHECK(back.strings.at(back.ranks.at(0).ops.at(back.ranks[0].device_ops.at(0).op).shapes) == shapes);
   CHECK(report.entries().count("export.kineto.shapes_lost") == 0);
+  run.ranks[0].ops[0].shapes = run.strings.intern("[[4, 2048], []] ");  // as files without types have them
+  write_text_file(path, exporting::kineto(run, 0, report));
+  const trace::ImportedRun untyped = import::kineto::read({path}, {});
+  CHECK(untyped.strings.at(untyped.ranks.at(0).ops.at(untyped.ranks[0].device_ops.at(0).op).shapes) == "[[4, 2048], []] ");
+  CHECK(report.entries().count("export.kineto.shapes_lost") == 0);
   run.ranks[0].ops[0].shapes = run.strings.intern("[[4, 2048");  // cut
   (void)exporting::kineto(run, 0, report);
   CHECK(report.entries().at("export.kineto.shapes_lost").count == 1);
